@@ -1,0 +1,335 @@
+"""The data that may pass between judge and box, as bytes; both sides import this file.
+
+A frame is a header (magic, nonce, sequence number, two lengths), a msgpack tree, and the raw bytes of the tree's
+tensors one after the other. Containers are msgpack arrays that begin with a tag, so lists, tuples, dicts and sets keep
+their kind. Everything is capped, and whatever does not fit raises `ProtocolError` and nothing else.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import msgpack
+import torch
+from torch import Tensor
+
+HEADER = struct.Struct("<4s8sQIQ")  # magic, nonce, sequence, bytes of the tree, bytes of the tensors
+MAGIC = b"BOX1"
+MAX_ITEM = 1024  # bytes of a number, name or shape; Python prints an int of that size without complaint
+
+DTYPES = (
+    torch.float16, torch.bfloat16, torch.float32, torch.float64,
+    torch.int8, torch.int16, torch.int32, torch.int64,
+    torch.uint8, torch.uint16, torch.uint32, torch.uint64,
+    torch.bool, torch.complex64, torch.complex128,
+)  # fmt: skip
+_CODE = {dtype: code for code, dtype in enumerate(DTYPES)}
+KINDS = ("callable", "class", "module", "object")
+
+_LIST, _TUPLE, _DICT, _SET = range(4)
+_TENSOR, _INT, _COMPLEX, _HANDLE, _NAME, _FUNCTION, _DTYPE = range(1, 8)
+_FUNCTION_NAME = re.compile(r"course_utils(\.[A-Za-z]\w*)*:[A-Za-z]\w*", re.ASCII)
+_HASHABLE = (type(None), bool, int, float, str)
+
+
+class ProtocolError(Exception):
+    """Bytes that are no message, or a value that may not pass."""
+
+
+@dataclass(frozen=True, slots=True)
+class Handle:
+    """An object that stays in the box, by its number."""
+
+    id: int
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """An object of the student's, by its name in the notebook."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A module-level function of `course_utils`, as "course_utils.kernels:gaussian_kernel"."""
+
+    path: str
+
+
+@dataclass(frozen=True)
+class Caps:
+    """How large a message may be, and whether it may name things (only the judge does)."""
+
+    tree: int
+    tensors: int
+    names: bool
+    count: int = 10_000  # tensors in one message, and entries of one dict or set
+    depth: int = 48
+    elements: int = 2**31
+
+
+TO_BOX = Caps(tree=64 * 2**20, tensors=2**30, names=True)
+TO_JUDGE = Caps(tree=4 * 2**20, tensors=256 * 2**20, names=False)
+
+
+class Header(NamedTuple):
+    """What stands before a frame's body."""
+
+    nonce: bytes
+    sequence: int
+    tree: int
+    tensors: int
+
+    @property
+    def body(self) -> int:
+        """Bytes that follow the header."""
+        return self.tree + self.tensors
+
+
+def read_header(data: bytes | bytearray, caps: Caps) -> Header:
+    """The header of a frame, its lengths held against the caps."""
+    if len(data) < HEADER.size:
+        raise ProtocolError("the frame is shorter than its header")
+    magic, nonce, sequence, tree, tensors = HEADER.unpack_from(data)
+    if magic != MAGIC:
+        raise ProtocolError("the frame does not begin as one")
+    if tree > caps.tree or tensors > caps.tensors:
+        raise ProtocolError(f"the message is too large ({tree} + {tensors} bytes)")
+    return Header(nonce, sequence, tree, tensors)
+
+
+def pack(value: Any, nonce: bytes, sequence: int, caps: Caps) -> bytes:
+    """One frame; tensors are detached and copied."""
+    packer = _Packer(caps)
+    try:
+        tree = msgpack.packb(packer.lower(value, 0), unicode_errors="replace", strict_types=True)
+    except (ValueError, OverflowError, TypeError, RecursionError) as error:
+        raise ProtocolError(f"the message cannot be written: {error}") from None
+    if len(tree) > caps.tree or packer.size > caps.tensors:
+        raise ProtocolError(f"the message is too large ({len(tree)} + {packer.size} bytes)")
+    return b"".join((HEADER.pack(MAGIC, nonce, sequence, len(tree), packer.size), tree, *packer.buffers))
+
+
+def unpack(frame: bytes | bytearray, caps: Caps) -> tuple[Header, Any, list[Tensor]]:
+    """The header, the value, and the value's tensors in the order in which they stand in it."""
+    header = read_header(frame, caps)
+    if len(frame) != HEADER.size + header.body:
+        raise ProtocolError("the frame is not as long as it says")
+    middle = HEADER.size + header.tree
+    try:
+        tree = msgpack.unpackb(
+            memoryview(frame)[HEADER.size : middle],
+            use_list=True,
+            max_map_len=0,
+            max_bin_len=0,
+            max_ext_len=MAX_ITEM,
+            ext_hook=msgpack.ExtType,
+        )
+        unpacker = _Unpacker(frame if type(frame) is bytearray else bytearray(frame), middle, caps)
+        value = unpacker.lift(tree, 0)
+    except ProtocolError:
+        raise
+    except Exception as error:  # a decoder of untrusted bytes has one way to fail
+        raise ProtocolError(f"the message cannot be read: {type(error).__name__}") from None
+    if unpacker.cursor != len(frame):
+        raise ProtocolError("bytes are left over behind the last tensor")
+    return header, value, unpacker.tensors
+
+
+def plain(tensor: Tensor) -> Tensor:
+    """The same values as a dense, contiguous `torch.Tensor` in main memory, whatever subclass lies about them."""
+    if type(tensor) is Tensor and tensor.is_cpu and tensor.layout is torch.strided and not tensor.is_complex():
+        return tensor.detach().resolve_neg().contiguous()
+    with torch._C.DisableTorchFunctionSubclass():
+        if type(tensor) is not Tensor:
+            tensor = torch.Tensor.as_subclass(tensor, Tensor)
+        tensor = torch.Tensor.detach(tensor)
+        if tensor.layout is not torch.strided:
+            tensor = tensor.to_dense()
+        if tensor.is_quantized:
+            tensor = tensor.dequantize()
+        if tensor.device.type == "meta":
+            raise ProtocolError("a tensor on the meta device has no values")
+        return tensor.cpu().resolve_conj().resolve_neg().contiguous()
+
+
+def raw_bytes(tensor: Tensor) -> memoryview:
+    """The bytes of a contiguous tensor, not copied."""
+    if tensor.numel() == 0:
+        return memoryview(b"")
+    return memoryview(tensor.view(-1).view(torch.uint8).numpy())
+
+
+class _Packer:
+    """Turns a value into msgpack's types and gathers the tensors' bytes."""
+
+    def __init__(self, caps: Caps) -> None:
+        self.caps = caps
+        self.buffers: list[memoryview] = []
+        self.size = 0
+
+    def lower(self, value: Any, depth: int) -> Any:
+        kind = type(value)
+        if kind is str or kind is float or kind is bool or value is None:
+            return value
+        if kind is int:
+            if -(2**63) <= value < 2**63:
+                return value
+            length = value.bit_length() // 8 + 1
+            return self._ext(_INT, value.to_bytes(length, "little", signed=True))
+        if depth >= self.caps.depth:
+            raise ProtocolError(f"the value is nested deeper than {self.caps.depth} levels")
+        depth += 1
+        if kind is list:
+            return [_LIST, *[self.lower(item, depth) for item in value]]
+        if kind is tuple:
+            return [_TUPLE, *[self.lower(item, depth) for item in value]]
+        if kind is dict:
+            self._hold(len(value))
+            flat: list[Any] = [_DICT]
+            for key, item in value.items():
+                flat += (self._key(key), self.lower(item, depth))
+            return flat
+        if kind is set:
+            self._hold(len(value))
+            return [_SET, *[self._key(item) for item in value]]
+        if isinstance(value, Tensor):
+            return self._tensor(value)
+        return self._special(value)
+
+    def _special(self, value: Any) -> msgpack.ExtType:
+        if type(value) is complex:
+            return self._ext(_COMPLEX, struct.pack("<dd", value.real, value.imag))
+        if type(value) is Handle:
+            return self._ext(_HANDLE, struct.pack("<QB", value.id, KINDS.index(value.kind)))
+        if type(value) is torch.dtype and value in _CODE:
+            return self._ext(_DTYPE, bytes((_CODE[value],)))
+        if type(value) is Name and self.caps.names:
+            return self._ext(_NAME, value.name.encode())
+        if type(value) is Function and self.caps.names and _FUNCTION_NAME.fullmatch(value.path):
+            return self._ext(_FUNCTION, value.path.encode())
+        raise ProtocolError(f"a {type(value).__name__} is not data")
+
+    def _key(self, key: Any) -> Any:
+        if type(key) is tuple and all(type(item) in _HASHABLE for item in key):
+            return [_TUPLE, *map(self._key, key)]
+        if type(key) not in _HASHABLE or (type(key) is int and not -(2**63) <= key < 2**63):
+            raise ProtocolError(f"a {type(key).__name__} cannot be a key or an element of a set here")
+        return key
+
+    def _tensor(self, tensor: Tensor) -> msgpack.ExtType:
+        with torch._C.DisableTorchFunctionSubclass():
+            size = tensor.numel() * tensor.element_size()
+        if self.size + size > self.caps.tensors:  # before an expanded view is written out
+            raise ProtocolError(f"the message is too large ({size} bytes of tensors)")
+        tensor = plain(tensor)
+        code = _CODE.get(tensor.dtype)
+        if code is None:
+            raise ProtocolError(f"tensors of {tensor.dtype} cannot pass")
+        data = raw_bytes(tensor)
+        self.buffers.append(data)
+        self.size += data.nbytes
+        self._hold(len(self.buffers))
+        return self._ext(_TENSOR, struct.pack(f"<B{tensor.dim()}Q", code, *tensor.shape))
+
+    def _hold(self, count: int) -> None:
+        if count > self.caps.count:
+            raise ProtocolError(f"more than {self.caps.count} tensors, keys or elements in one message")
+
+    def _ext(self, code: int, data: bytes) -> msgpack.ExtType:
+        if len(data) > MAX_ITEM:
+            raise ProtocolError("a number or name is too long")
+        return msgpack.ExtType(code, data)
+
+
+class _Unpacker:
+    """Turns msgpack's types back into a value and cuts the tensors from their bytes."""
+
+    def __init__(self, data: bytearray, cursor: int, caps: Caps) -> None:
+        self.data = data
+        self.cursor = cursor
+        self.caps = caps
+        self.tensors: list[Tensor] = []
+
+    def lift(self, tree: Any, depth: int) -> Any:
+        kind = type(tree)
+        if kind is str or kind is float or kind is bool or kind is int or tree is None:
+            return tree
+        if kind is msgpack.ExtType:
+            return self._special(tree.code, tree.data)
+        if kind is not list or not tree or type(tree[0]) is not int:
+            raise ProtocolError(f"a {kind.__name__} does not belong into a message")
+        if depth >= self.caps.depth:
+            raise ProtocolError(f"the value is nested deeper than {self.caps.depth} levels")
+        depth += 1
+        tag = tree[0]
+        if tag == _LIST:
+            return [self.lift(item, depth) for item in tree[1:]]
+        if tag == _TUPLE:
+            return tuple([self.lift(item, depth) for item in tree[1:]])
+        if tag == _DICT:
+            if len(tree) % 2 == 0 or len(tree) // 2 > self.caps.count:
+                raise ProtocolError("a dict is odd or too long")
+            keys = map(self._key, tree[1::2])
+            return self._whole({key: self.lift(item, depth) for key, item in zip(keys, tree[2::2], strict=True)}, len(tree) // 2)
+        if tag == _SET and len(tree) - 1 <= self.caps.count:
+            return self._whole({self._key(item) for item in tree[1:]}, len(tree) - 1)
+        raise ProtocolError("a container is of no known kind, or too long")
+
+    def _special(self, code: int, data: bytes) -> Any:
+        if code == _TENSOR:
+            return self._tensor(data)
+        if code == _INT:
+            return int.from_bytes(data, "little", signed=True)
+        if code == _COMPLEX:
+            return complex(*struct.unpack("<dd", data))
+        if code == _HANDLE:
+            number, kind = struct.unpack("<QB", data)
+            return Handle(number, KINDS[kind])
+        if code == _DTYPE:
+            return DTYPES[struct.unpack("<B", data)[0]]
+        if code == _NAME and self.caps.names:
+            return Name(data.decode())
+        if code == _FUNCTION and self.caps.names and _FUNCTION_NAME.fullmatch(data.decode()):
+            return Function(data.decode())
+        raise ProtocolError(f"an item of unknown kind {code}")
+
+    def _tensor(self, data: bytes) -> Tensor:
+        code, *shape = struct.unpack(f"<B{len(data) // 8}Q", data)
+        if code >= len(DTYPES) or len(shape) > 32 or len(self.tensors) >= self.caps.count:
+            raise ProtocolError("a tensor of unknown dtype, too many axes, or one too many")
+        size, spread = 1, 1  # `spread` keeps an empty tensor's other axes small too
+        for length in shape:
+            size *= length
+            spread *= max(length, 1)
+        dtype = DTYPES[code]
+        end = self.cursor + size * dtype.itemsize
+        if spread > self.caps.elements or end > len(self.data):
+            raise ProtocolError("a tensor is larger than its bytes")
+        if size == 0:
+            tensor = torch.empty(shape, dtype=dtype)
+        else:
+            flat = torch.frombuffer(self.data, dtype=torch.uint8, count=end - self.cursor, offset=self.cursor)
+            if dtype is torch.bool and bool((flat > 1).any()):
+                raise ProtocolError("a bool tensor holds other bytes than 0 and 1")
+            tensor = flat.clone().view(dtype).view(shape)
+        self.cursor = end
+        self.tensors.append(tensor)
+        return tensor
+
+    def _key(self, tree: Any) -> Any:
+        if type(tree) is list and tree and tree[0] == _TUPLE and all(type(item) in _HASHABLE for item in tree):
+            return tuple(tree[1:])
+        if type(tree) not in _HASHABLE:
+            raise ProtocolError("a key is not a plain value")
+        return tree
+
+    def _whole(self, container: Any, length: int) -> Any:
+        if len(container) != length:
+            raise ProtocolError("keys or elements stand twice")
+        return container

@@ -1,0 +1,363 @@
+"""The student's side of the channel: runs the notebook's cells and answers the judge's requests with data.
+
+It runs in the box, beside the student's code, so nothing it says is trusted; it is only meant to be quick and polite.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import io
+import itertools
+import linecache
+import os
+import random
+import socket
+import sys
+import traceback
+import types
+import warnings
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from autograder.box import protocol
+from autograder.box.export import export, kind_of
+from autograder.box.protocol import Function, Handle, Name, ProtocolError
+
+MAX_OUTPUT = 64 * 1024  # bytes printed by one cell or call that are kept
+MAX_GRAPHS = 2048
+MAX_HANDLES = 4096
+MAX_MESSAGE = 2000
+_OUT_OF_MEMORY = ("can't allocate memory", "not enough memory", "out of memory")
+_serial = itertools.count()
+
+
+class Server:
+    """One notebook's namespace, the objects and graphs that the judge may refer to, and the requests it may make."""
+
+    def __init__(self, *, main: bool = False) -> None:
+        """`main` is for a process of its own: the namespace is `__main__` and even Ctrl-C is the student's."""
+        self._main = main
+        self._caught: type[BaseException] = BaseException if main else Exception
+        self._label = "" if main else f" #{next(_serial)}"
+        self._module = types.ModuleType("__main__" if main else f"notebook{self._label.replace(' #', '_')}")
+        self._module.__dict__.update(display=lambda *_, **__: None, get_ipython=lambda: None)
+        sys.modules[self._module.__name__] = self._module
+        self._cells: dict[str, str] = {}  # file name in tracebacks -> cell id
+        self._kept: dict[str, Any] = {}  # names that a later cell may not take away
+        self._handles: dict[int, Any] = {}
+        self._graphs: OrderedDict[int, tuple[list[Tensor], list[Tensor]]] = OrderedDict()
+        self._count = itertools.count(1)
+        self._operations: dict[str, Callable[[dict[str, Any], list[Tensor]], Any]] = {
+            "load": self._load,
+            "names": self._names,
+            "get": self._get,
+            "call": self._call,
+            "method": self._method,
+            "backward": self._backward,
+            "seed": self._seed,
+        }
+
+    def close(self) -> None:
+        """Forget the notebook."""
+        sys.modules.pop(self._module.__name__, None)
+        for filename in self._cells:
+            linecache.cache.pop(filename, None)
+
+    def handle(self, frame: bytes | bytearray) -> bytes:
+        """The reply to one request; whatever goes wrong becomes a reply too."""
+        header, message, tensors = protocol.unpack(frame, protocol.TO_BOX)
+        printed = _Capture()
+        try:
+            with printed:
+                self._release(message)
+                reply = self._operations[message["op"]](message, tensors)
+        except self._caught as error:
+            reply = {"error": self._describe(error)}
+        if printed.size:
+            reply["printed"] = printed.text()
+        try:
+            return protocol.pack(reply, header.nonce, header.sequence, protocol.TO_JUDGE)
+        except self._caught as error:
+            return protocol.pack({"error": self._describe(error)}, header.nonce, header.sequence, protocol.TO_JUDGE)
+
+    def _release(self, message: dict[str, Any]) -> None:
+        for number in message.get("release", ()):
+            self._graphs.pop(number, None)
+        for number in message.get("drop", ()):
+            self._handles.pop(number, None)
+
+    # requests
+
+    def _load(self, message: dict[str, Any], _: list[Tensor]) -> dict[str, Any]:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return {"value": [self._run_cell(cell) for cell in message["cells"]]}
+
+    def _run_cell(self, cell: dict[str, Any]) -> dict[str, Any]:
+        name, source = cell["id"], cell["source"]
+        filename = f"<cell {name}{self._label}>"
+        self._cells[filename] = name
+        linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
+        printed, failure = _Capture(), None
+        try:
+            with printed:
+                exec(compile(source, filename, "exec"), self._module.__dict__)
+        except self._caught as error:
+            failure = self._describe(error)
+        self._kept.update({key: self._module.__dict__[key] for key in cell.get("keep", ()) if key in self._module.__dict__})
+        if self._main and (pyplot := sys.modules.get("matplotlib.pyplot")):
+            pyplot.close("all")
+        return {"id": name, "error": failure, "printed": printed.text()}
+
+    def _names(self, message: dict[str, Any], _: list[Tensor]) -> dict[str, Any]:
+        return {"value": {name: kind_of(self._find(name)) for name in message["names"] if self._has(name)}}
+
+    def _get(self, message: dict[str, Any], _: list[Tensor]) -> dict[str, Any]:
+        """A name's value, or an attribute of an object."""
+        value = self._resolve(message["target"])
+        if "attribute" in message:
+            value = getattr(value, message["attribute"])
+        return {"value": export(value, self._keep)[0]}
+
+    def _call(self, message: dict[str, Any], leaves: list[Tensor]) -> dict[str, Any]:
+        function = self._resolve(message["target"])
+        args, kwargs = self._resolve(message["args"]), self._resolve(message["kwargs"])
+        before = [leaf.clone() for leaf in leaves]
+        inputs = [leaves[index].requires_grad_() for index in message["grad"]]
+        with torch.set_grad_enabled(message["grad_enabled"]):
+            value, outputs = export(function(*args, **kwargs), self._keep)
+        reply: dict[str, Any] = {"value": value}
+        changed = [index for index, leaf in enumerate(leaves) if not _same_bytes(leaf, before[index])]
+        if changed:
+            paths = list(_paths(function, message["args"], message["kwargs"]))
+            reply["mutated"] = [paths[index] for index in changed]
+        differentiable = [index for index, output in enumerate(outputs) if output.requires_grad]
+        if differentiable and message["grad_enabled"]:
+            number = next(self._count)
+            self._graphs[number] = (inputs, [outputs[index] for index in differentiable])
+            if len(self._graphs) > MAX_GRAPHS:
+                self._graphs.popitem(last=False)
+            reply |= {"call": number, "differentiable": differentiable}
+        return reply
+
+    def _backward(self, message: dict[str, Any], _: list[Tensor]) -> dict[str, Any]:
+        """Gradients of the inputs of an earlier call; those of parameters add up in the module."""
+        inputs, outputs = self._graphs[message["call"]]
+        pairs = [(output, grad) for output, grad in zip(outputs, message["grads"], strict=True) if grad is not None]
+        for leaf in inputs:
+            leaf.grad = None
+        torch.autograd.backward([pair[0] for pair in pairs], [pair[1] for pair in pairs], retain_graph=True)
+        return {"value": [torch.zeros_like(leaf) if leaf.grad is None else leaf.grad for leaf in inputs]}
+
+    def _method(self, message: dict[str, Any], _: list[Tensor]) -> dict[str, Any]:
+        """What a module proxy can ask of its module."""
+        module, name = self._resolve(message["target"]), message["name"]
+        args = message["args"]
+        if name in ("train", "eval", "double", "float", "zero_grad"):
+            getattr(module, name)(*args)
+            return {"value": None}
+        if name == "load_state_dict":
+            module.load_state_dict(args[0], strict=args[1])
+            return {"value": None}
+        if name == "state_dict":
+            values = dict(module.state_dict())
+        elif name == "grads":
+            values = {key: parameter.grad for key, parameter in module.named_parameters()}
+        elif name == "parameter_shapes":
+            values = {key: tuple(parameter.shape) for key, parameter in module.named_parameters()}
+        else:
+            raise ProtocolError(f"no operation {name}")
+        return {"value": export(values, self._keep)[0]}
+
+    def _seed(self, message: dict[str, Any], _: list[Tensor]) -> dict[str, Any]:
+        torch.manual_seed(message["seed"])
+        np.random.seed(message["seed"] % 2**32)
+        random.seed(message["seed"])
+        return {"value": None}
+
+    # objects
+
+    def _has(self, name: str) -> bool:
+        return name in self._kept or name in self._module.__dict__
+
+    def _find(self, name: str) -> Any:
+        if name in self._kept:
+            return self._kept[name]
+        if name not in self._module.__dict__:
+            raise _Missing(name)
+        return self._module.__dict__[name]
+
+    def _keep(self, value: Any) -> Handle:
+        if len(self._handles) >= MAX_HANDLES:
+            raise ProtocolError(f"more than {MAX_HANDLES} objects are held for the judge")
+        number = next(self._count)
+        self._handles[number] = value
+        return Handle(number, kind_of(value))
+
+    def _resolve(self, value: Any) -> Any:
+        """The message's value with handles, names and course functions replaced by the objects they stand for."""
+        kind = type(value)
+        if kind is list:
+            return [self._resolve(item) for item in value]
+        if kind is tuple:
+            return tuple([self._resolve(item) for item in value])
+        if kind is dict:
+            return {key: self._resolve(item) for key, item in value.items()}
+        if kind is Handle:
+            return self._handles[value.id]
+        if kind is Name:
+            return self._find(value.name)
+        if kind is Function:
+            module, name = value.path.split(":")
+            return getattr(importlib.import_module(module), name)
+        return value
+
+    def _describe(self, error: BaseException) -> dict[str, Any]:
+        """What the judge is told of an exception: its kind, its text, and the student's innermost line."""
+        names = [cls.__name__ for cls in type(error).__mro__ if cls is not object]
+        try:
+            text = str(error)[:MAX_MESSAGE]
+        except BaseException:  # the student's own __str__
+            text = ""
+        cell, line = None, None
+        for frame, number in traceback.walk_tb(error.__traceback__):
+            filename = frame.f_code.co_filename
+            if filename in self._cells:
+                cell, line = filename, number
+        if isinstance(error, SyntaxError) and error.filename in self._cells:
+            cell, line, text = error.filename, error.lineno, str(error.msg)
+        source = linecache.getline(cell, line or 0).strip()[:200] if cell is not None else ""
+        kind = "error"
+        if isinstance(error, MemoryError) or any(words in text for words in _OUT_OF_MEMORY):
+            kind = "memory"
+        elif isinstance(error, _Missing):
+            kind = "missing"
+        elif isinstance(error, NotImplementedError) and ("raise" in source or "missing the required" in text):
+            kind = "stub"
+        elif isinstance(error, ProtocolError):
+            kind = "no data"
+        return {
+            "kind": kind,
+            "types": names[:20],
+            "message": text,
+            "cell": None if cell is None else self._cells[cell],
+            "line": line,
+            "source": source,
+        }
+
+
+class _Missing(NameError):
+    """The notebook has no such name."""
+
+
+class _Capture:
+    """Takes what is printed, keeps the first `MAX_OUTPUT` bytes of it, and drops standard error."""
+
+    def __init__(self) -> None:
+        self.size = 0
+        self._parts: list[bytes] = []
+
+    def write(self, data: bytes) -> None:
+        if self.size < MAX_OUTPUT:
+            self._parts.append(bytes(data[: MAX_OUTPUT - self.size]))
+        self.size += len(data)
+
+    def text(self) -> str:
+        text = b"".join(self._parts).decode("utf-8", "replace")
+        return text + f"\n... {self.size - MAX_OUTPUT} more bytes" if self.size > MAX_OUTPUT else text
+
+    def __enter__(self) -> None:
+        self._saved = sys.stdout, sys.stderr
+        sys.stdout, sys.stderr = _stream(self.write), _stream(lambda data: None)
+
+    def __exit__(self, *_: object) -> None:
+        sys.stdout, sys.stderr = self._saved
+
+
+class _Raw(io.RawIOBase):
+    """The bottom of a text stream: hands every piece of bytes to a function."""
+
+    def __init__(self, sink: Callable[[bytes], None]) -> None:
+        self._sink = sink
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        data = bytes(data)
+        self._sink(data)
+        return len(data)
+
+
+def _stream(sink: Callable[[bytes], None]) -> io.TextIOWrapper:
+    return io.TextIOWrapper(_Raw(sink), encoding="utf-8", errors="replace", write_through=True)  # type: ignore[arg-type]
+
+
+def _same_bytes(left: Tensor, right: Tensor) -> bool:
+    left = left.detach()
+    if left.shape != right.shape or left.dtype != right.dtype:
+        return False
+    if left.numel() == 0:
+        return True
+    return torch.equal(left.reshape(-1).view(torch.uint8), right.reshape(-1).view(torch.uint8))
+
+
+def _paths(function: Any, args: list[Any], kwargs: dict[str, Any]) -> Iterator[str]:
+    """The student's word for each tensor of a call: `q`, `xs[0]`, `weights['Wq']`."""
+    try:
+        names = list(inspect.signature(function).parameters)
+    except (TypeError, ValueError):
+        names = []
+    for index, value in enumerate(args):
+        yield from _walk(names[index] if index < len(names) else f"argument {index + 1}", value)
+    for name, value in kwargs.items():
+        yield from _walk(name, value)
+
+
+def _walk(path: str, value: Any) -> Iterator[str]:
+    if isinstance(value, Tensor):
+        yield path
+    elif isinstance(value, list | tuple):
+        for index, item in enumerate(value):
+            yield from _walk(f"{path}[{index}]", item)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from _walk(f"{path}[{key!r}]", item)
+
+
+def serve(connection: socket.socket) -> None:
+    """Answer requests until the judge hangs up; for a process of its own."""
+    os.environ["MPLBACKEND"] = "Agg"
+    warnings.simplefilter("ignore")
+    sys.stdin = io.StringIO()
+    server = Server(main=True)
+    while True:
+        frame = _read_frame(connection)
+        if frame is None:
+            return
+        connection.sendall(server.handle(frame))
+
+
+def _read_frame(connection: socket.socket) -> bytearray | None:
+    head = bytearray(protocol.HEADER.size)
+    if not _fill(connection, memoryview(head)):
+        return None
+    header = protocol.read_header(head, protocol.TO_BOX)
+    frame = bytearray(len(head) + header.body)
+    frame[: len(head)] = head
+    return frame if _fill(connection, memoryview(frame)[len(head) :]) else None
+
+
+def _fill(connection: socket.socket, view: memoryview) -> bool:
+    while view:
+        count = connection.recv_into(view)
+        if count == 0:
+            return False
+        view = view[count:]
+    return True

@@ -1,0 +1,242 @@
+"""Grade a class: tasks to an executor, outcomes into the journal, in whatever order they come; resumable."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from autograder.box.sandbox import pick
+from autograder.errors import BadInput
+from autograder.grading.collect import Entry, collect
+from autograder.grading.journal import Journal, Outcome
+from autograder.grading.outputs import write_outputs
+from autograder.grading.progress import Progress
+from autograder.grading.task import Task, grade_task, suite_digest
+from autograder.homework import Homework, read_homework
+
+JOURNAL = "results.jsonl"
+STAGED = "regrade.jsonl"
+TRIES = 3  # of a submission whose worker was lost, or whose box could not be opened
+
+
+@dataclass(frozen=True)
+class Run:
+    """What to grade, and how."""
+
+    source: Path
+    homework: str
+    out: Path
+    jobs: int = 0  # 0: one per core
+    sandbox: str = "auto"
+    scheduler: str | None = None
+    only: str | None = None
+    question: str | None = None
+    seed: int = 0
+    regrade: bool = False
+
+
+@dataclass(frozen=True)
+class Finished:
+    """How a run ended."""
+
+    homework: Homework
+    outcomes: list[Outcome]  # of the students in the source
+    graded: int
+    sandbox: str
+    interrupted: bool = False
+
+
+def run(options: Run, tell: Callable[[str], None] = print) -> Finished:
+    """Grade what is not yet graded and write everything computed from it; the same call again goes on where it stopped."""
+    homework = read_homework(options.homework)
+    if options.question and options.question not in {question.id for question in homework.questions}:
+        raise BadInput(f"{options.homework} has no question {options.question}.")
+    entries = _chosen(options)
+    sandbox = pick(options.sandbox)
+    tell(f"Boxes: {sandbox}.")
+    options = replace(options, sandbox=sandbox)
+    with Journal(options.out / JOURNAL, homework.name) as journal:
+        target = Journal(options.out / STAGED, homework.name) if options.regrade else journal
+        todo = [entry for entry in entries if not _finished(entry, target, options)]
+        if len(todo) < len(entries):
+            tell(f"{len(entries) - len(todo)} of {len(entries)} submissions are graded already.")
+        interrupted = not _grade(options, todo, journal, target, homework)
+        if options.regrade and not interrupted:
+            _apply(journal, target, homework, tell)
+        outcomes = [journal.outcomes[entry.student] for entry in entries if entry.student in journal.outcomes]
+        write_outputs(homework, journal.outcomes, options.out)
+    return Finished(homework, outcomes, len(todo), sandbox, interrupted)
+
+
+def _chosen(options: Run) -> list[Entry]:
+    entries = collect(options.source, options.homework)
+    if options.only is None:
+        return entries
+    chosen = [entry for entry in entries if entry.student == options.only]
+    if not chosen:
+        known = ", ".join(entry.student for entry in entries[:10])
+        raise BadInput(f"No submission of {options.only} in {options.source}. Found: {known}{' ...' * (len(entries) > 10)}")
+    return chosen
+
+
+def _task(entry: Entry, options: Run) -> Task:
+    questions = (options.question,) if options.question else ()
+    suite = suite_digest(options.homework)
+    content = entry.content or b""
+    return Task(
+        options.homework, entry.student, entry.path, content, entry.suffix, suite, options.seed, options.sandbox, questions
+    )
+
+
+def _finished(entry: Entry, journal: Journal, options: Run) -> bool:
+    """Whether the journal holds this very file, graded whole with this very suite."""
+    outcome = journal.outcomes.get(entry.student)
+    if outcome is None or options.question or outcome.status not in ("graded", "unreadable"):
+        return False
+    return outcome.key == blank(_task(entry, options)).key
+
+
+def blank(task: Task, status: str = "", note: str = "") -> Outcome:
+    """An outcome without results, for a task that was not or could not be run."""
+    import hashlib
+
+    digest = hashlib.sha256(task.content).hexdigest()
+    return Outcome(
+        task.student, task.path, digest, task.suite, task.seed, status, notes=(note,) if note else ()
+    )
+
+
+def _grade(options: Run, todo: list[Entry], journal: Journal, target: Journal, homework: Homework) -> bool:
+    """Run the tasks; True when all are done, False after Ctrl-C."""
+    tasks = []
+    for entry in todo:
+        if entry.content is None:
+            target.add(blank(_task(entry, options), "unreadable", entry.problem))
+        else:
+            tasks.append(_task(entry, options))
+    with Progress(len(tasks)) as progress:
+        try:
+            for outcome in outcomes(tasks, options):
+                target.add(_merged(outcome, journal.outcomes.get(outcome.student), options, homework))
+                progress.step(outcome.student)
+        except KeyboardInterrupt:
+            progress.note("Stopped. What is graded is kept; the same command goes on from here.")
+            return False
+    return True
+
+
+def outcomes(tasks: list[Task], options: Run) -> Iterator[Outcome]:
+    """The outcome of every task, as they come; a lost worker costs a retry, never a submission."""
+    left = {task.student: task for task in tasks}
+    for attempt in range(TRIES):
+        last = attempt == TRIES - 1
+        try:
+            with _executor(options, len(left)) as executor:
+                for outcome in _through(executor, list(left.values())):
+                    if outcome.status == "infrastructure" and not last:
+                        continue
+                    del left[outcome.student]
+                    yield outcome
+        except (BrokenProcessPool, OSError):
+            continue
+        if not left:
+            return
+    for task in left.values():
+        yield blank(task, "infrastructure", "The worker that graded this submission was lost again and again.")
+
+
+def _through(executor: Executor, tasks: list[Task]) -> Iterator[Outcome]:
+    """Keep a bounded number of tasks in flight, so that a class of thousands does not wait in memory."""
+    waiting = iter(tasks)
+    running: set[Future[Outcome]] = set()
+    limit = 4 * (os.cpu_count() or 1) + 8
+    try:
+        while True:
+            while len(running) < limit and (task := next(waiting, None)) is not None:
+                running.add(executor.submit(grade_task, task))
+            if not running:
+                return
+            done, running = wait(running, return_when=FIRST_COMPLETED)
+            for future in done:
+                yield future.result()
+    finally:
+        for future in running:
+            future.cancel()
+
+
+@contextmanager
+def _executor(options: Run, tasks: int) -> Iterator[Executor]:
+    """Processes here, or the workers of a Dask cluster: both speak concurrent.futures."""
+    if options.scheduler:
+        with _dask(options.scheduler) as executor:
+            yield executor
+        return
+    workers = max(1, min(options.jobs or os.cpu_count() or 1, tasks))
+    context = multiprocessing.get_context("fork")
+    torch.set_num_threads(1)
+    pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_start_worker)
+    try:
+        yield pool
+    except BaseException:
+        for process in list((pool._processes or {}).values()):
+            process.kill()
+        raise
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _start_worker() -> None:
+    """A worker leaves Ctrl-C to the parent and dies with it."""
+    import ctypes
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+    torch.set_num_threads(1)
+
+
+@contextmanager
+def _dask(address: str) -> Iterator[Executor]:
+    try:
+        from distributed import Client
+    except ImportError:
+        raise BadInput("--scheduler needs Dask: pip install 'dask[distributed]'.") from None
+    try:
+        client: Any = Client(address, timeout="10s")
+    except (OSError, TimeoutError, ValueError) as error:
+        raise BadInput(f"No Dask scheduler answers at {address} ({error}).") from None
+    with client, client.get_executor() as executor:
+        yield executor
+
+
+def _merged(new: Outcome, old: Outcome | None, options: Run, homework: Homework) -> Outcome:
+    """With --question, the new cases take the place of the old ones of that question; the rest stays."""
+    if not options.question or new.status == "unreadable":
+        return new
+    if old is None or old.key != new.key:
+        return replace(new, status="partial")
+    cases = [case for case in old.cases if case.question != options.question] + list(new.cases)
+    order = {question.id: number for number, question in enumerate(homework.questions)}
+    diagnoses = {q: d for q, d in old.diagnoses.items() if q != options.question} | new.diagnoses
+    return replace(old, cases=tuple(sorted(cases, key=lambda case: order[case.question])), diagnoses=diagnoses)
+
+
+def _apply(journal: Journal, staged: Journal, homework: Homework, tell: Callable[[str], None]) -> None:
+    """Tell whose score changes, then make it so."""
+    from autograder.grading.outputs import score_changes
+
+    changes = list(score_changes(homework, journal.outcomes, staged.outcomes))
+    tell("\n".join(["Score changes:", *changes]) if changes else "No score changes.")
+    for outcome in staged.outcomes.values():
+        journal.add(outcome)
+    staged.close()
+    staged.path.unlink()

@@ -1,0 +1,157 @@
+"""Grade one submission: what a worker does, whether it is a process here or on a cluster."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from dataclasses import asdict, dataclass
+from functools import cache
+
+import torch
+
+from autograder.box.limits import Limits
+from autograder.box.sandbox import BoxFactory
+from autograder.grading.journal import Outcome
+from autograder.homework import Homework, read_homework
+from autograder.judge.diagnosis import Diagnostician
+from autograder.judge.exam import Exam
+from autograder.judge.examine import examine
+from autograder.judge.local import reference_names
+from autograder.judge.proxies import Student
+from autograder.judge.results import QuestionResult
+from autograder.judge.seat import Seat, Sitting
+from autograder.judge.verdicts import Infrastructure, StudentFault, Verdict
+from autograder.places import COURSE_UTILS, PACKAGE
+from autograder.submission import BadSubmission, Submission, parse_submission
+
+MAX_LOST_CELLS = 8  # cells that may hang or kill their box before a submission is run no further
+
+
+@dataclass(frozen=True)
+class Task:
+    """One submission to grade, complete: a worker needs nothing else."""
+
+    homework: str
+    student: str
+    path: str
+    content: bytes
+    suffix: str
+    suite: str
+    seed: int
+    sandbox: str
+    questions: tuple[str, ...] = ()  # all where empty
+
+
+def grade_task(task: Task) -> Outcome:
+    """Grade one submission in a box; whatever happens becomes an outcome."""
+    start = time.perf_counter()
+    torch.set_num_threads(1)
+    homework, exam, diagnostician = tools(task.homework)
+
+    def outcome(status: str, **facts: object) -> Outcome:
+        digest = hashlib.sha256(task.content).hexdigest()
+        told = {"seconds": time.perf_counter() - start, **facts}
+        return Outcome(task.student, task.path, digest, task.suite, task.seed, status, **told)  # type: ignore[arg-type]
+
+    try:
+        submission = parse_submission(task.content, task.suffix, homework)
+    except BadSubmission as error:
+        return outcome("unreadable", notes=(str(error),))
+    try:
+        boxes = factory(task.sandbox)
+    except Infrastructure as error:
+        return outcome("infrastructure", notes=(str(error),))
+    candidate = Candidate(submission, boxes)
+    questions = [question for question in homework.questions if not task.questions or question.id in task.questions]
+    with Seat(candidate.open) as seat:
+        results = examine(exam, diagnostician, seat, questions, task.seed)
+    return outcome(
+        _status(results),
+        cases=tuple(case for result in results for case in result.cases),
+        diagnoses={result.question: result.diagnosis for result in results if result.diagnosis},
+        notes=(*submission.notes, *candidate.notes),
+        printed=candidate.printed,
+        box=boxes.backend,
+    )
+
+
+class Candidate:
+    """Opens boxes for one submission, and remembers which of its cells cannot be run in one."""
+
+    def __init__(self, submission: Submission, boxes: BoxFactory) -> None:
+        self._submission = submission
+        self._boxes = boxes
+        self._lost: set[int] = set()
+        self.notes: list[str] = []
+        self.printed = ""
+
+    def open(self) -> Sitting:
+        """A box in which every cell has run, but for those that ended one."""
+        while True:
+            box = self._boxes.open()
+            student = Student(box.channel, wall=self._boxes.limits.wall)
+            lost = self._load(student)
+            if lost is None:
+                return Sitting(student, box.close)
+            box.close()
+            self._lost.add(lost)
+
+    def _load(self, student: Student) -> int | None:
+        """Run the cells; the number of the one that ended the box, if any did."""
+        first = not self.printed and not self._lost
+        notes, printed = [], ""
+        for number, cell in enumerate(self._submission.cells):
+            if number in self._lost or len(self._lost) >= MAX_LOST_CELLS:
+                continue
+            try:
+                (report,) = student.load([asdict(cell)], wall=self._boxes.limits.cell_wall)
+            except StudentFault as fault:
+                self.notes.append(f"{cell.id}: this cell was left out: {fault}")
+                return number
+            printed += report["printed"]
+            if report["error"]:
+                notes.append(f"{cell.id}: {describe(report['error'])}")
+        if first or not self.notes:
+            self.notes += [note for note in notes if note not in self.notes]
+        self.printed = self.printed or printed
+        return None
+
+
+def describe(error: object) -> str:
+    """One line about a cell's exception, from a report that is not to be trusted."""
+    from autograder.judge.proxies import as_exception
+
+    return str(as_exception(error))
+
+
+def _status(results: list[QuestionResult]) -> str:
+    broken = any(case.verdict is Verdict.INFRASTRUCTURE for result in results for case in result.cases)
+    return "infrastructure" if broken else "graded"
+
+
+@cache
+def tools(name: str) -> tuple[Homework, Exam, Diagnostician]:
+    """What a worker needs to grade a homework, made once per process."""
+    homework = read_homework(name)
+    return homework, Exam(homework, lambda: reference_names(homework)), Diagnostician(homework)
+
+
+@cache
+def factory(sandbox: str) -> BoxFactory:
+    """The worker's boxes, opened once per process."""
+    boxes = BoxFactory(sandbox, Limits())
+    boxes.__enter__()
+    return boxes
+
+
+@cache
+def suite_digest(name: str) -> str:
+    """A hash of everything a grade depends on besides the submission."""
+    homework = read_homework(name)
+    digest = hashlib.sha256(homework.source.read_bytes())
+    for folder in (homework.suite, COURSE_UTILS, PACKAGE / "judge", PACKAGE / "box"):
+        for path in sorted(folder.rglob("*.py")):
+            digest.update(str(path.relative_to(folder)).encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()
+
+

@@ -1,0 +1,257 @@
+"""A homework as its authors wrote it: the source's cells, its questions, and everything wrong with them."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from autograder.catalogue import Entry, read_catalogue
+from autograder.errors import BadInput, BadSource, Problem
+from autograder.percent import PercentCell, read_percent
+from autograder.places import SOLUTIONS, SUITES
+
+NAME = re.compile(r"hw(\d+)_[a-z0-9_]+")
+QUESTION_ID = re.compile(r"q(\d+)_\d+")
+BEGIN, END = "BEGIN SOLUTION", "END SOLUTION"
+METADATA = {"question", "points", "minutes", "difficulty", "help", "card", "tags"}
+LADDER = ("symptom", "hint", "pseudo-code")
+TOTAL_POINTS = 100
+LEAST_MISTAKES, LEAST_VARIANTS = 4, 3
+
+
+@dataclass(frozen=True)
+class Question:
+    """One question: what it is worth, and the names its answer must define."""
+
+    id: str
+    points: float
+    minutes: int
+    difficulty: int  # 1 to 5
+    names: tuple[str, ...]
+    answer: str  # the reference's answer cell
+    line: int
+
+
+@dataclass(frozen=True, eq=False)
+class Homework:
+    """One homework: `solutions/<name>.py` and, beside it, `autograder/suites/<name>/`."""
+
+    name: str
+    source: Path
+    suite: Path
+    cells: tuple[PercentCell, ...]
+    questions: tuple[Question, ...]
+
+    def question(self, question_id: str) -> Question:
+        """The question of that id."""
+        return next(question for question in self.questions if question.id == question_id)
+
+    def public_file(self, question_id: str) -> Path:
+        """The checks that students get."""
+        return self.suite / "public" / f"test_{question_id}.py"
+
+    def hidden_file(self, question_id: str) -> Path:
+        """The checks that only staff has."""
+        return self.suite / "hidden" / f"test_{question_id}.py"
+
+    @cached_property
+    def mistakes(self) -> dict[str, list[Entry]]:
+        """The known wrong answers, by question."""
+        return {q.id: read_catalogue(self.suite / "mistakes" / f"{q.id}.py", q.id) for q in self.questions}
+
+    @cached_property
+    def variants(self) -> dict[str, list[Entry]]:
+        """The known right answers written another way, by question."""
+        return {q.id: read_catalogue(self.suite / "variants" / f"{q.id}.py", q.id) for q in self.questions}
+
+
+def homework_names() -> list[str]:
+    """Every homework that has a source, in order."""
+    return sorted(path.stem for path in SOLUTIONS.glob("hw*.py"))
+
+
+def read_homework(name: str, solutions: Path = SOLUTIONS, suites: Path = SUITES) -> Homework:
+    """Read and check one homework; raises `BadSource` with every problem found."""
+    if not NAME.fullmatch(name) or not (solutions / f"{name}.py").is_file():
+        known = ", ".join(sorted(path.stem for path in solutions.glob("hw*.py"))) or "none"
+        raise BadInput(f"There is no homework `{name}`. Known homeworks: {known}.")
+    source = solutions / f"{name}.py"
+    cells = read_percent(source)
+    problems = [*_cell_problems(source, cells), *_question_problems(source, cells, name)]
+    if problems:
+        raise BadSource(problems)
+    homework = Homework(name, source, suites / name, tuple(cells), tuple(_questions(cells)))
+    problems = list(_suite_problems(homework))
+    if problems:
+        raise BadSource(problems)
+    return homework
+
+
+def defined_names(source: str) -> tuple[str, ...]:
+    """The public names that a piece of code defines at its top level."""
+    names: list[str] = []
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            names.append(node.name)
+        elif isinstance(node, ast.Assign):
+            names += [target.id for target in node.targets if isinstance(target, ast.Name)]
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            names.append(node.target.id)
+    return tuple(dict.fromkeys(name for name in names if not name.startswith("_")))
+
+
+def _questions(cells: list[PercentCell]) -> Iterator[Question]:
+    for cell in _answer_cells(cells):
+        meta = cell.metadata
+        yield Question(
+            id=meta["question"],
+            points=meta["points"],
+            minutes=meta["minutes"],
+            difficulty=meta["difficulty"],
+            names=defined_names(cell.source),
+            answer=cell.source,
+            line=cell.line,
+        )
+
+
+def _answer_cells(cells: list[PercentCell]) -> list[PercentCell]:
+    return [cell for cell in cells if cell.kind == "code" and "question" in cell.metadata]
+
+
+def _cell_problems(path: Path, cells: list[PercentCell]) -> Iterator[Problem]:
+    """What is wrong inside single cells: metadata, Python, solution regions, help ladders."""
+    for cell in cells:
+        for key in sorted(set(cell.metadata) - METADATA):
+            yield Problem(path, cell.line, f"unknown cell metadata `{key}`.", f"Use one of {sorted(METADATA)}.")
+        if cell.kind == "code":
+            yield from _python_problems(path, cell)
+            yield from _region_problems(path, cell)
+        if "help" in cell.metadata:
+            yield from _ladder_problems(path, cell)
+
+
+def _python_problems(path: Path, cell: PercentCell) -> Iterator[Problem]:
+    try:
+        ast.parse(cell.source)
+    except SyntaxError as error:
+        line = cell.line + (error.lineno or 1)
+        yield Problem(path, line, f"not valid Python ({error.msg}).", "Mend the code of this cell.")
+
+
+def _region_problems(path: Path, cell: PercentCell) -> Iterator[Problem]:
+    """Solution regions must be closed, flat, and inside an answer cell."""
+    opened: int | None = None
+    regions = 0
+    for number, text in enumerate(cell.source.splitlines(), cell.line + 1):
+        if BEGIN in text:
+            regions += 1
+            if opened is not None:
+                yield Problem(
+                    path, number, f"`# {BEGIN}` inside the region of line {opened}.", f"Close that one with `# {END}`."
+                )
+            if "question" not in cell.metadata:
+                yield Problem(
+                    path,
+                    number,
+                    "a solution stands outside a question.",
+                    'Give its cell a header such as `# %% question="q1_1" points=5 minutes=10 difficulty=2`.',
+                )
+            opened = number
+        elif END in text:
+            if opened is None:
+                yield Problem(path, number, f"`# {END}` without `# {BEGIN}`.", f"Add `# {BEGIN}` above it or remove it.")
+            opened = None
+    if opened is not None:
+        yield Problem(path, opened, f"`# {BEGIN}` is never closed.", f"Add `# {END}` after the solution.")
+    if "question" in cell.metadata and not regions:
+        yield Problem(
+            path, cell.line, "the answer cell has no solution region.", f"Mark it with `# {BEGIN}` and `# {END}`."
+        )
+
+
+def _ladder_problems(path: Path, cell: PercentCell) -> Iterator[Problem]:
+    for step in LADDER:
+        if not re.search(rf"^{step}:", cell.source, re.MULTILINE):
+            yield Problem(path, cell.line, f"the help ladder has no `{step}:`.", f"Give it all of {', '.join(LADDER)}.")
+
+
+def _question_problems(path: Path, cells: list[PercentCell], name: str) -> Iterator[Problem]:
+    """What is wrong with the set of questions: ids, points, a missing text or help."""
+    number = NAME.fullmatch(name)
+    answers = _answer_cells(cells)
+    if not answers:
+        yield Problem(path, 1, "no question in it.", 'Give an answer cell `question="q1_1"`.')
+        return
+    seen: dict[str, int] = {}
+    for cell in answers:
+        question = str(cell.metadata["question"])
+        matched = QUESTION_ID.fullmatch(question)
+        if not matched or not number or matched[1] != number[1]:
+            example = f"q{number[1] if number else 1}_1"
+            yield Problem(path, cell.line, f"`{question}` is not a question id of {name}.", f"Write it as `{example}`.")
+        if question in seen:
+            what = f"question {question} is answered twice (first on line {seen[question]})."
+            yield Problem(path, cell.line, what, "Give each question one answer cell and an id of its own.")
+        seen.setdefault(question, cell.line)
+        yield from _number_problems(path, cell, question)
+    for kind, key in (("text", "question"), ("help ladder", "help")):
+        told = [c for c in cells if c.kind == "markdown" and key in c.metadata]
+        labels = [c.metadata[key] for c in told]
+        for question, line in seen.items():
+            if labels.count(question) != 1:
+                what = f"question {question} has {labels.count(question)} {kind} cells."
+                yield Problem(path, line, what, f'Give it one `# %% [markdown] {key}="{question}"` cell.')
+        for cell in told:
+            if cell.metadata[key] not in seen:
+                what = f"a {kind} cell for {cell.metadata[key]}, which has no answer cell."
+                yield Problem(path, cell.line, what, "Correct the id or add the answer cell.")
+    points = [cell.metadata.get("points") for cell in answers]
+    if all(_is_positive(value) for value in points) and sum(points) != TOTAL_POINTS:  # type: ignore[arg-type]
+        what = f"the points add to {sum(points):g}, not to {TOTAL_POINTS}."  # type: ignore[arg-type]
+        yield Problem(path, answers[0].line, what, "Change the `points=` of the answer cells.")
+
+
+def _number_problems(path: Path, cell: PercentCell, question: str) -> Iterator[Problem]:
+    for key, fits, wanted in (
+        ("points", _is_positive, "a positive number"),
+        ("minutes", _is_positive, "a positive number"),
+        ("difficulty", lambda value: value in (1, 2, 3, 4, 5), "1, 2, 3, 4 or 5"),
+    ):
+        if not fits(cell.metadata.get(key)):
+            yield Problem(path, cell.line, f"question {question} has no usable `{key}`.", f"Set `{key}=` to {wanted}.")
+
+
+def _is_positive(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
+
+
+def _suite_problems(homework: Homework) -> Iterator[Problem]:
+    """Every question needs public checks, a hidden suite, mistakes and variants, and none may stand alone."""
+    for question in homework.questions:
+        for file, what in (
+            (homework.public_file(question.id), "public checks"),
+            (homework.hidden_file(question.id), "hidden suite"),
+        ):
+            if not file.is_file() or "\ndef test_" not in file.read_text(encoding="utf-8"):
+                yield Problem(
+                    homework.source, question.line, f"question {question.id} has no {what}.", f"Write `{file.name}`."
+                )
+        for folder, least in (("mistakes", LEAST_MISTAKES), ("variants", LEAST_VARIANTS)):
+            file = homework.suite / folder / f"{question.id}.py"
+            try:
+                count = len(read_catalogue(file, question.id)) if file.is_file() else 0
+            except BadSource as error:
+                yield from error.problems
+                continue
+            if count < least:
+                what = f"question {question.id} has {count} {folder}, fewer than {least}."
+                yield Problem(homework.source, question.line, what, f"Add cells to `{folder}/{question.id}.py`.")
+    known = {question.id for question in homework.questions}
+    for file in sorted(homework.suite.glob("*/*.py")):
+        if file.stem.removeprefix("test_") not in known and file.name != "__init__.py":
+            yield Problem(file, 1, "belongs to no question of the homework.", "Rename it after its question or delete it.")

@@ -1,0 +1,227 @@
+"""The exam: a homework's suites, collected once by pytest, held against one student after another.
+
+Test functions ask for the student's objects by argument name; those names are fixtures here, and resolve to whatever
+student sits the exam at the moment. pytest itself does fixtures, parametrisation and markers; what is ours is the loop.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+from _pytest.config import Config, _prepareconfig
+from _pytest.main import Session
+from _pytest.runner import runtestprotocol
+
+from autograder.errors import BadInput
+from autograder.homework import Homework
+from autograder.judge.proxies import Student
+from autograder.judge.results import CaseResult
+from autograder.judge.seat import Seat
+from autograder.judge.verdicts import Infrastructure, StudentFault, Verdict
+from course_utils.checking import NotAnswered, Wrong
+
+PYTEST_ARGUMENTS = ["--import-mode=importlib", "--noconftest", "--assert=plain", "--strict-markers", "--capture=no"]
+PYTEST_ARGUMENTS += ["-p", "no:cacheprovider", "-p", "no:terminal", "-p", "no:faulthandler", "-p", "no:logging"]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One test case of a suite; its sentence is what a student reads."""
+
+    id: str  # "q1_7/test_padding_never_leaks[2]"
+    question: str
+    sentence: str
+    public: bool
+    weight: float
+    item: pytest.Function
+
+
+class Exam:
+    """An open pytest session over one homework; `sit` runs cases against a student."""
+
+    def __init__(self, homework: Homework, reference: Callable[[], Any]) -> None:
+        self.homework = homework
+        self._plugin = _Plugin(homework, reference)
+        self._config = _open_pytest(homework, self._plugin)
+        self.cases = [self._case(item) for item in self._collect()]
+        self.weights = {
+            q.id: sum(case.weight for case in self.cases if case.question == q.id) for q in homework.questions
+        }
+
+    def close(self) -> None:
+        """Close the pytest session."""
+        self._config._ensure_unconfigure()
+
+    def __enter__(self) -> Exam:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def of_question(self, question: str) -> list[Case]:
+        """The cases of one question, public ones first."""
+        return [case for case in self.cases if case.question == question]
+
+    def sit(self, case: Case, seat: Seat, seed: int = 0) -> CaseResult:
+        """Run one case against the student on the seat."""
+        plugin = self._plugin
+        plugin.seat, plugin.seed, plugin.raised = seat, case_seed(case.id, seed), None
+        start = time.perf_counter()
+        reports = runtestprotocol(case.item, log=False, nextitem=None)
+        seconds = time.perf_counter() - start
+        verdict, message, mistake = _judge(plugin.raised, all(report.passed for report in reports))
+        return self.unrun(case, seed, verdict, message, mistake, seconds)
+
+    def unrun(
+        self, case: Case, seed: int, verdict: Verdict, message: str, mistake: str | None = None, seconds: float = 0.0
+    ) -> CaseResult:
+        """The record of a case with a verdict that is already known."""
+        return CaseResult(
+            case=case.id,
+            question=case.question,
+            sentence=case.sentence,
+            public=case.public,
+            weight=case.weight,
+            verdict=verdict,
+            message=message,
+            mistake=mistake,
+            seed=seed,
+            seconds=seconds,
+        )
+
+    def _collect(self) -> Iterator[pytest.Function]:
+        session = Session.from_config(self._config)
+        self._config.hook.pytest_sessionstart(session=session)
+        items = session.perform_collect()
+        if self._plugin.broken:
+            raise BadInput("A suite cannot be loaded.\n" + "\n".join(self._plugin.broken))
+        order = {question.id: number for number, question in enumerate(self.homework.questions)}
+        functions = [item for item in items if isinstance(item, pytest.Function)]
+        return iter(sorted(functions, key=lambda item: (order[_question(item)], not _public(item))))
+
+    def _case(self, item: pytest.Function) -> Case:
+        question = _question(item)
+        text = (item.function.__doc__ or "").strip().partition("\n")[0]
+        if not text:
+            raise BadInput(f"{item.location[0]}: {item.name} has no docstring. Write the sentence that students read.")
+        mark = item.get_closest_marker("weight")
+        return Case(f"{question}/{item.name}", question, text, _public(item), mark.args[0] if mark else 1.0, item)
+
+
+def case_seed(case: str, seed: int) -> int:
+    """The seed of one case's random inputs: a pure function of the case and the run's seed."""
+    return int.from_bytes(hashlib.sha256(f"{seed}:{case}".encode()).digest()[:6], "big")
+
+
+def _question(item: pytest.Item) -> str:
+    return item.path.stem.removeprefix("test_")
+
+
+def _public(item: pytest.Item) -> bool:
+    return item.path.parent.name == "public"
+
+
+def _judge(raised: BaseException | None, passed: bool) -> tuple[Verdict, str, str | None]:
+    """The verdict that an exception out of a test means, its message, and the mistake it names."""
+    match raised:
+        case None:
+            return (Verdict.PASSED, "", None) if passed else (Verdict.INFRASTRUCTURE, "the case did not run", None)
+        case NotAnswered():
+            return Verdict.NOT_ANSWERED, "not answered yet", None
+        case Wrong():
+            return Verdict.FAILED, str(raised), raised.mistake
+        case StudentFault():
+            return raised.verdict, str(raised), None
+        case Infrastructure():
+            return Verdict.INFRASTRUCTURE, str(raised), None
+        case AssertionError():
+            return Verdict.FAILED, str(raised), None
+        case _:
+            return Verdict.INFRASTRUCTURE, f"{type(raised).__name__}: {raised}", None
+
+
+class _Plugin:
+    """Gives the tests their fixtures and remembers what a test raised."""
+
+    def __init__(self, homework: Homework, reference: Callable[[], Any]) -> None:
+        self._reference = reference
+        self.seat: Seat | None = None
+        self.seed = 0
+        self.raised: BaseException | None = None
+        self.broken: list[str] = []
+        names = [name for question in homework.questions for name in question.names]
+        self.student_names = type("StudentNames", (), {name: _student_fixture(name) for name in names})()
+
+    @pytest.fixture
+    def rng(self) -> torch.Generator:
+        """Random numbers of this case and run."""
+        return torch.Generator().manual_seed(self.seed)
+
+    @pytest.fixture
+    def reference(self) -> SimpleNamespace:
+        """The reference's own objects, by name."""
+        return self.reference_names
+
+    @pytest.fixture
+    def student(self) -> Student:
+        """The student at hand, their random numbers seeded for this case."""
+        assert self.seat is not None
+        student = self.seat.student()
+        student.seed(self.seed)
+        return student
+
+    @pytest.fixture
+    def in_box(self, student: Student) -> Any:
+        """Run a function of course_utils where the student's code is."""
+        return student.run
+
+    @cached_property
+    def reference_names(self) -> Any:
+        return self._reference()
+
+    def pytest_configure(self, config: Config) -> None:
+        config.addinivalue_line("markers", "weight(number): the weight of a case in its question")
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.failed:
+            self.broken.append(str(report.longrepr))
+
+    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> None:
+        if call.excinfo is not None and self.raised is None:
+            self.raised = call.excinfo.value
+
+
+def _student_fixture(name: str) -> Any:
+    @pytest.fixture(name=name)
+    def student_object(self: object, student: Student) -> Any:
+        return student[name]
+
+    return student_object
+
+
+def _open_pytest(homework: Homework, plugin: _Plugin) -> Config:
+    """A configured pytest that reads no one else's settings: no conftest, no environment, no third-party plugins."""
+    suites = [str(homework.suite / folder) for folder in ("public", "hidden")]
+    kept = {name: os.environ.pop(name, None) for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS")}
+    off = os.environ.get("PYTEST_DISABLE_PLUGIN_AUTOLOAD")
+    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    try:
+        config = _prepareconfig(
+            [*suites, *PYTEST_ARGUMENTS, "-c", os.devnull, f"--rootdir={homework.suite}"],
+            [plugin, plugin.student_names],
+        )
+        config._do_configure()
+    finally:
+        os.environ.update({name: value for name, value in kept.items() if value is not None})
+        if off is None:
+            del os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"]
+    return config

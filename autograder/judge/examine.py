@@ -1,0 +1,69 @@
+"""Examine one submission: every case of every question, a fresh box where one was lost, and a diagnosis at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from autograder.homework import Question
+from autograder.judge.diagnosis import Diagnostician
+from autograder.judge.exam import Case, Exam
+from autograder.judge.results import CaseResult, Diagnosis, QuestionResult
+from autograder.judge.seat import Seat
+from autograder.judge.verdicts import Infrastructure, StudentFault, Verdict
+
+LOST = {Verdict.TIMEOUT, Verdict.MEMORY, Verdict.CRASHED, Verdict.INFRASTRUCTURE}  # the box is gone or not to be trusted
+MAX_LOSSES = 2  # boxes one question may lose before its other cases get the same verdict unrun
+TRIES = 3  # of a case that our own fault kept from running
+
+
+def examine(
+    exam: Exam,
+    diagnostician: Diagnostician,
+    seat: Seat,
+    questions: Iterable[Question] | None = None,
+    seed: int = 0,
+    record: Callable[[CaseResult], None] = lambda result: None,
+) -> list[QuestionResult]:
+    """The results of the questions, each case reported to `record` as it happens."""
+    results = []
+    for question in exam.homework.questions if questions is None else questions:
+        cases = _sit_all(exam, exam.of_question(question.id), seat, seed, record)
+        wrong = any(case.verdict in (Verdict.FAILED, Verdict.ERROR) for case in cases)
+        diagnosis = _diagnose(diagnostician, question.id, seat) if wrong else None
+        results.append(QuestionResult(question.id, question.points, tuple(cases), diagnosis))
+    return results
+
+
+def _sit_all(
+    exam: Exam, cases: list[Case], seat: Seat, seed: int, record: Callable[[CaseResult], None]
+) -> list[CaseResult]:
+    results: list[CaseResult] = []
+    lost: list[CaseResult] = []
+    for case in cases:
+        if len(lost) < MAX_LOSSES:
+            result = _sit(exam, case, seat, seed)
+            lost += [result] if result.verdict in LOST else []
+        else:
+            result = exam.unrun(case, seed, lost[-1].verdict, "not run: earlier cases of this question ended the box")
+        results.append(result)
+        record(result)
+    return results
+
+
+def _sit(exam: Exam, case: Case, seat: Seat, seed: int) -> CaseResult:
+    for _ in range(TRIES):
+        result = exam.sit(case, seat, seed)
+        if result.verdict in LOST:
+            seat.renew()
+        if result.verdict is not Verdict.INFRASTRUCTURE:
+            break
+    return result
+
+
+def _diagnose(diagnostician: Diagnostician, question: str, seat: Seat) -> Diagnosis | None:
+    """The mistake that fits; none where the box is lost while looking."""
+    try:
+        return diagnostician.diagnose(question, seat.student())
+    except (StudentFault, Infrastructure):
+        seat.renew()
+        return None

@@ -1,0 +1,353 @@
+"""The student's objects as a test sees them: stand-ins that send data to the box and give plain new data back."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from autograder.box.channel import NO_ANSWER, Channel
+from autograder.box.protocol import Function, Handle, Name
+from autograder.judge.verdicts import StudentCrash, StudentError, StudentMemory
+from course_utils.checking import NotAnswered, Wrong
+
+MAX_PRINTED = 64 * 1024
+MAX_MESSAGE = 400
+_PATH = re.compile(r"(?<![\w.])(?:/[\w.+@-]+)+/(?=[\w.+@-])")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]+")
+
+
+class StudentRaised(StudentError):
+    """An exception of the student's code: `type_names` are the names of its class and of that class's bases."""
+
+    def __init__(self, message: str, type_names: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.type_names = type_names
+
+    @property
+    def type_name(self) -> str:
+        """The name of the exception's class."""
+        return self.type_names[0] if self.type_names else "Exception"
+
+
+@dataclass(frozen=True)
+class CellOutcome:
+    """What became of one cell: `fault` is None, or the exception whose text tells the student what happened."""
+
+    id: str
+    fault: Exception | None
+    printed: str = ""
+
+
+class Student:
+    """A notebook in a box: `student["attention"]` is a stand-in for the student's object of that name."""
+
+    def __init__(self, channel: Channel, *, wall: float | None = None) -> None:
+        self._channel = channel
+        self.wall = wall  # seconds for each request; may be changed between requests
+        self.printed = ""
+        self._graphs: list[int] = []  # what the box may forget, told with the next request
+        self._handles: list[int] = []
+
+    def load(self, cells: Iterable[Mapping[str, Any]], *, wall: float | None = None) -> list[CellOutcome]:
+        """Run cells in order, each a dict of `id`, `source` and names to `keep`; one that fails does not stop the next."""
+        message = {"op": "load", "cells": [dict(cell) for cell in cells]}
+        outcomes = []
+        replies = _checked(self._ask(message, wall), list)
+        if len(replies) != len(message["cells"]):
+            raise StudentCrash(NO_ANSWER)
+        for cell, reply in zip(message["cells"], replies, strict=True):
+            error, printed = _checked(reply, dict).get("error"), _checked(reply.get("printed"), str)
+            outcomes.append(CellOutcome(cell["id"], None if error is None else as_exception(error), printed))
+        return outcomes
+
+    def kinds(self, names: Iterable[str]) -> dict[str, str]:
+        """Which of the names exist, and whether each is a callable, class, module or object."""
+        return _checked(self._ask({"op": "names", "names": list(names)}), dict)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.kinds([name])
+
+    def __getitem__(self, name: str) -> Any:
+        """A proxy of the student's function or class, or the value if it is data; `NotAnswered` if there is none."""
+        kind = self.kinds([name]).get(name)
+        if kind is None:
+            raise NotAnswered(f"`{name}` is not defined in your notebook.")
+        if kind in ("callable", "class"):
+            return FunctionProxy(self, Name(name), name)
+        return self._lift(self._ask({"op": "get", "target": Name(name)}), name)
+
+    def run(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+        """Run a function of course_utils on the student's side, where it may touch the student's objects."""
+        return self._call(_lower(function), function.__name__, args, kwargs)
+
+    def seed(self, seed: int) -> None:
+        """Seed torch, numpy and random on the student's side."""
+        self._ask({"op": "seed", "seed": seed})
+
+    def _ask(self, message: dict[str, Any], wall: float | None = None) -> Any:
+        return self._exchange(message, wall)["value"]
+
+    def _exchange(self, message: dict[str, Any], wall: float | None = None) -> dict[str, Any]:
+        if self._graphs:
+            message["release"], self._graphs = self._graphs, []
+        if self._handles:
+            message["drop"], self._handles = self._handles, []
+        reply = self._channel.request(message, wall=self.wall if wall is None else wall)
+        if "printed" in reply and len(self.printed) < MAX_PRINTED:
+            self.printed += _checked(reply["printed"], str)[: MAX_PRINTED - len(self.printed)]
+        if "error" in reply:
+            raise as_exception(reply["error"])
+        return reply
+
+    def _call(self, target: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        leaves: list[Tensor] = []
+        enabled = torch.is_grad_enabled()
+        message = {
+            "op": "call",
+            "target": target,
+            "args": [_lower(value, leaves) for value in args],
+            "kwargs": {key: _lower(value, leaves) for key, value in kwargs.items()},
+            "grad_enabled": enabled,
+        }
+        message["grad"] = grad = [i for i, leaf in enumerate(leaves) if leaf.requires_grad] if enabled else []
+        reply = self._exchange(message)
+        if changed := reply.get("mutated"):
+            first = _checked(_checked(changed, list)[0], str)
+            raise Wrong(f"`{name}` changed its input `{_line(first)}` in place: work on a copy.")
+        value = reply["value"]
+        if "call" in reply:
+            graph = _Graph(self, _checked(reply["call"], int))
+            value = _attach(graph, value, _checked(reply.get("differentiable"), list), [leaves[i] for i in grad])
+        return self._lift(value, name)
+
+    def _lift(self, value: Any, name: str) -> Any:
+        """The value with proxies in the place of handles."""
+        kind = type(value)
+        if kind is list:
+            return [self._lift(item, name) for item in value]
+        if kind is tuple:
+            return tuple([self._lift(item, name) for item in value])
+        if kind is dict:
+            return {key: self._lift(item, name) for key, item in value.items()}
+        if kind is Handle:
+            if value.kind == "module":
+                return ModuleProxy(self, value, name)
+            return (ObjectProxy if value.kind == "object" else FunctionProxy)(self, value, name)
+        return value
+
+
+class Proxy:
+    """Something of the student's that stays in the box."""
+
+    def __init__(self, student: Student, target: Handle | Name, name: str) -> None:
+        self._student = student
+        self._target = target
+        self.__name__ = name
+
+    def __getattr__(self, attribute: str) -> Any:
+        """A public attribute of the student's object, as data or as another proxy."""
+        if attribute.startswith("_"):
+            raise AttributeError(attribute)
+        message = {"op": "get", "target": self._target, "attribute": attribute}
+        return self._student._lift(self._student._ask(message), f"{self.__name__}.{attribute}")
+
+    def __repr__(self) -> str:
+        return f"<the student's {self.__name__}>"
+
+    def __del__(self) -> None:
+        if isinstance(self.__dict__.get("_target"), Handle):
+            self._student._handles.append(self._target.id)
+
+
+class ObjectProxy(Proxy):
+    """An object that is neither data nor callable; it can be passed back in."""
+
+
+class FunctionProxy(Proxy):
+    """A function, a class, or anything callable."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._student._call(self._target, self.__name__, args, kwargs)
+
+
+class ModuleProxy(FunctionProxy):
+    """An `nn.Module`; weights and gradients pass as copies."""
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """The module's parameters and buffers."""
+        return _checked(self._method("state_dict"), dict)
+
+    def load_state_dict(self, state: Mapping[str, Tensor], strict: bool = True) -> None:
+        """Put weights into the module."""
+        self._method("load_state_dict", dict(state), strict)
+
+    def train(self, mode: bool = True) -> ModuleProxy:
+        """Training mode."""
+        return self._changed("train", mode)
+
+    def eval(self) -> ModuleProxy:
+        """Evaluation mode."""
+        return self._changed("eval")
+
+    def double(self) -> ModuleProxy:
+        """All parameters in float64."""
+        return self._changed("double")
+
+    def float(self) -> ModuleProxy:
+        """All parameters in float32."""
+        return self._changed("float")
+
+    def zero_grad(self) -> None:
+        """Forget the gradients."""
+        self._method("zero_grad")
+
+    def grads(self) -> dict[str, Tensor | None]:
+        """The gradient of each parameter, after a backward pass on this side."""
+        return _checked(self._method("grads"), dict)
+
+    def parameter_shapes(self) -> dict[str, tuple[int, ...]]:
+        """The shape of each parameter."""
+        return _checked(self._method("parameter_shapes"), dict)
+
+    def _method(self, name: str, *args: Any) -> Any:
+        lowered = [_lower(value) for value in args]
+        return self._student._ask({"op": "method", "target": self._target, "name": name, "args": lowered})
+
+    def _changed(self, name: str, *args: Any) -> ModuleProxy:
+        self._method(name, *args)
+        return self
+
+
+class _Graph:
+    """A graph that the box keeps as long as something here may call backward."""
+
+    def __init__(self, student: Student, number: int) -> None:
+        self.student = student
+        self.number = number
+
+    def __del__(self) -> None:
+        self.student._graphs.append(self.number)
+
+
+class _Remote(torch.autograd.Function):
+    """A node of the judge's graph whose backward asks the box for the vector-Jacobian product."""
+
+    @staticmethod
+    def forward(ctx: Any, graph: _Graph, outputs: list[Tensor], _: Tensor, *leaves: Tensor) -> tuple[Tensor, ...]:
+        ctx.graph = graph
+        ctx.likes = [(leaf.shape, leaf.dtype) for leaf in leaves]
+        ctx.set_materialize_grads(False)
+        return tuple(outputs)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, *grads: Tensor | None) -> Any:
+        nothing = (None, None, None)
+        if all(grad is None for grad in grads):
+            return (*nothing, *[None] * len(ctx.likes))
+        message = {"op": "backward", "call": ctx.graph.number, "grads": list(grads)}
+        result = _checked(ctx.graph.student._ask(message), list)
+        if [(grad.shape, grad.dtype) if isinstance(grad, Tensor) else None for grad in result] != ctx.likes:
+            raise StudentCrash(NO_ANSWER)
+        return (*nothing, *result)
+
+
+def _attach(graph: _Graph, value: Any, indices: list[Any], leaves: list[Tensor]) -> Any:
+    """The value with its differentiable tensors made children of `leaves` in the judge's graph."""
+    tensors = list(_tensors(value))
+    chosen = [index for index in indices if type(index) is int and 0 <= index < len(tensors)]
+    outputs = [tensors[index] for index in chosen]
+    if not outputs or len(set(chosen)) != len(indices) or not all(t.is_floating_point() or t.is_complex() for t in outputs):
+        raise StudentCrash(NO_ANSWER)
+    anchor = torch.zeros((), requires_grad=True)  # outputs depend on the module's weights even when no input has a gradient
+    attached = _Remote.apply(graph, outputs, anchor, *leaves)  # type: ignore[no-untyped-call]
+    for index, output in zip(chosen, attached, strict=True):
+        tensors[index] = output
+    return _replaced(value, iter(tensors))
+
+
+def _tensors(value: Any) -> Iterator[Tensor]:
+    if isinstance(value, Tensor):
+        yield value
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _tensors(item)
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from _tensors(item)
+
+
+def _replaced(value: Any, tensors: Iterator[Tensor]) -> Any:
+    if isinstance(value, Tensor):
+        return next(tensors)
+    if isinstance(value, list):
+        return [_replaced(item, tensors) for item in value]
+    if isinstance(value, tuple):
+        return tuple([_replaced(item, tensors) for item in value])
+    if isinstance(value, dict):
+        return {key: _replaced(item, tensors) for key, item in value.items()}
+    return value
+
+
+def _lower(value: Any, leaves: list[Tensor] | None = None) -> Any:
+    """An argument as data; `leaves` gathers its tensors in order."""
+    if isinstance(value, Tensor):
+        if leaves is not None:
+            leaves.append(value)
+        return value
+    if value is None or type(value) in (bool, int, float, str, complex) or type(value) is torch.dtype:
+        return value
+    if isinstance(value, list):
+        return [_lower(item, leaves) for item in value]
+    if isinstance(value, tuple):
+        return tuple([_lower(item, leaves) for item in value])
+    if isinstance(value, Mapping):
+        return {key: _lower(item, leaves) for key, item in value.items()}
+    if isinstance(value, set | frozenset):
+        return set(value)
+    if isinstance(value, Proxy):
+        return value._target
+    module, name = getattr(value, "__module__", None) or "", getattr(value, "__qualname__", "")
+    if module.partition(".")[0] == "course_utils" and getattr(sys.modules.get(module), name, None) is value:
+        return Function(f"{module}:{name}")
+    raise TypeError(f"{value!r} cannot be sent to the box: only data, the student's own objects, "
+                    "and module-level functions of course_utils can")  # fmt: skip
+
+
+def as_exception(error: Any) -> Exception:
+    """The exception that a test sees for an error which the box reports; nothing in the report is trusted."""
+    fields = ("kind", "types", "message", "cell", "line", "source")
+    kind, types, message, cell, line, source = (_checked(error, dict).get(field) for field in fields)
+    names = tuple(_line(name)[:80] for name in types if type(name) is str) if type(types) is list else ()
+    text = _line(message) if type(message) is str else ""
+    if kind in ("missing", "stub"):
+        return NotAnswered(text if kind == "stub" else f"`{text}` is not defined in your notebook.")
+    if kind == "memory":
+        return StudentMemory("Your code asked for more memory than it may use.")
+    if kind == "no data":
+        return StudentRaised(f"Your code gave back something that is not data: {text}.")
+    where = ""
+    if type(cell) is str and type(line) is int:
+        where = f" (in your cell {_line(cell)[:80]}, line {line}"
+        where += f": `{_line(source)}`)" if type(source) is str and source else ")"
+    head = names[0] if names else "Exception"
+    return StudentRaised(f"{head}: {text}{where}" if text else f"{head}{where}", names)
+
+
+def _line(text: str) -> str:
+    """One printable line of a student's text, without the folders of any path in it."""
+    text = _PATH.sub("", _CONTROL.sub(" ", text)).strip()
+    return text if len(text) <= MAX_MESSAGE else text[:MAX_MESSAGE] + "..."
+
+
+def _checked(value: Any, kind: type) -> Any:
+    if type(value) is not kind:
+        raise StudentCrash(NO_ANSWER)
+    return value

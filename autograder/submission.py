@@ -1,0 +1,211 @@
+"""Read what a student handed in: a notebook or percent file becomes a list of cells to run, and notes on what was assumed.
+
+A submission is only a source of functions. Nothing in it is trusted: neither its metadata nor its size.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+import re
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jupytext
+import nbformat
+from IPython.core.inputtransformer2 import TransformerManager
+
+from autograder.builder.notebooks import student_cells
+from autograder.homework import Homework, defined_names
+
+MAX_BYTES = 32 * 2**20
+MAX_CELLS = 2_000
+MAX_SOURCE = 2 * 2**20
+SKIPPED_TAGS = {"plot", "training"}
+
+
+class BadSubmission(Exception):
+    """The file is no notebook that can be graded; the text tells the student why."""
+
+
+@dataclass(frozen=True)
+class RunCell:
+    """One cell to run in the box; the names in `keep` count as defined here, whatever later cells do."""
+
+    id: str
+    source: str
+    keep: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Submission:
+    """A readable submission: its cells in order, a hash of its content, and what had to be assumed."""
+
+    cells: tuple[RunCell, ...]
+    digest: str
+    notes: tuple[str, ...] = ()
+
+
+@dataclass
+class _Found:
+    """A code cell as it stands in the file."""
+
+    position: int
+    grade_id: str
+    tags: set[str]
+    source: str
+    answered: frozenset[str] = frozenset()  # the names it defines, stubs aside
+
+
+def read_submission(path: Path, homework: Homework) -> Submission:
+    """The cells of a submitted `.ipynb` or percent `.py`, given cells first; raises `BadSubmission`."""
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            raise BadSubmission(f"The file is larger than {MAX_BYTES // 2**20} MB. Clear the outputs and hand it in again.")
+        raw = path.read_bytes()
+    except OSError as error:
+        raise BadSubmission(f"The file cannot be read ({error.strerror}).") from None
+    return parse_submission(raw, path.suffix, homework)
+
+
+def parse_submission(raw: bytes, suffix: str, homework: Homework) -> Submission:
+    """The same from the file's bytes."""
+    found = _percent_cells(raw) if suffix == ".py" else _notebook_cells(raw)
+    notes: list[str] = []
+    cells = [RunCell(f"given {i}", source) for i, source in enumerate(given_cells(homework), 1)]
+    answers = _answer_cells(found, homework, notes)
+    for cell in found:
+        keep = tuple(answers.get(cell.position, ()))
+        if keep or not (cell.grade_id.startswith("test_") or cell.tags & SKIPPED_TAGS):
+            cells.append(RunCell(cell.grade_id or f"cell {cell.position}", cell.source, keep))
+    return Submission(tuple(cells), hashlib.sha256(raw).hexdigest(), tuple(notes))
+
+
+def reference_submission(homework: Homework, question: str | None = None, paste: str = "") -> Submission:
+    """The reference as a submission, through the same reader; `paste` goes below the answer to `question`."""
+    whole = _made_submission(homework, solved=True)
+    cells = (replace(cell, source=f"{cell.source}\n\n{paste}") if cell.id == question else cell for cell in whole.cells)
+    return replace(whole, cells=tuple(cells))
+
+
+def stub_submission(homework: Homework) -> Submission:
+    """The notebook as students get it, untouched."""
+    return _made_submission(homework, solved=False)
+
+
+@cache
+def _made_submission(homework: Homework, solved: bool) -> Submission:
+    notebook = nbformat.v4.new_notebook(cells=student_cells(homework, solved))
+    return parse_submission(nbformat.writes(notebook).encode(), ".ipynb", homework)
+
+
+def given_cells(homework: Homework) -> list[str]:
+    """The code that the course gives (imports, helpers): run first, so that losing it costs nobody a point."""
+    return [
+        cell.source
+        for cell in homework.cells
+        if cell.kind == "code" and "question" not in cell.metadata and not SKIPPED_TAGS & set(cell.metadata.get("tags", []))
+    ]
+
+
+def _notebook_cells(raw: bytes) -> list[_Found]:
+    try:
+        data = json.loads(raw.decode("utf-8-sig"), parse_constant=lambda name: None)
+    except (UnicodeDecodeError, ValueError, RecursionError):
+        raise BadSubmission("The file is not a Jupyter notebook (not valid JSON). Save the notebook again.") from None
+    cells = data.get("cells") if isinstance(data, dict) else None
+    if not isinstance(cells, list):
+        raise BadSubmission("The notebook has no list of cells: save it in Jupyter's current format (nbformat 4).")
+    if len(cells) > MAX_CELLS:
+        raise BadSubmission(f"The notebook has {len(cells)} cells; at most {MAX_CELLS} are graded.")
+    found = []
+    for position, cell in enumerate(cells, 1):
+        if isinstance(cell, dict) and cell.get("cell_type") == "code":
+            metadata = cell.get("metadata") if isinstance(cell.get("metadata"), dict) else {}
+            nbgrader = metadata.get("nbgrader") if isinstance(metadata.get("nbgrader"), dict) else {}
+            tags = metadata.get("tags") if isinstance(metadata.get("tags"), list) else []
+            source = cell.get("source", "")
+            if isinstance(source, list):
+                source = "".join(line for line in source if isinstance(line, str))
+            found.append(_found(position, nbgrader.get("grade_id"), tags, source))
+    return found
+
+
+def _percent_cells(raw: bytes) -> list[_Found]:
+    try:
+        cells = jupytext.reads(raw.decode("utf-8-sig"), fmt="py:percent").cells
+    except Exception:  # whatever a parser makes of untrusted bytes, the student gets a sentence
+        raise BadSubmission("The file is not Python text in percent format.") from None
+    return [
+        _found(position, cell.metadata.get("question"), cell.metadata.get("tags", []), cell.source)
+        for position, cell in enumerate(cells[:MAX_CELLS], 1)
+        if cell.cell_type == "code"
+    ]
+
+
+def _found(position: int, grade_id: Any, tags: Any, source: Any) -> _Found:
+    text = source if isinstance(source, str) else ""
+    if len(text) > MAX_SOURCE:
+        raise BadSubmission(f"Cell {position} is longer than {MAX_SOURCE // 2**20} MB.")
+    text = _plain_python(text)
+    try:
+        answered = frozenset(defined_names(text)) - _stub_names(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        answered = frozenset()
+    return _Found(
+        position=position,
+        grade_id=grade_id if isinstance(grade_id, str) else "",
+        tags={tag for tag in tags if isinstance(tag, str)} if isinstance(tags, list) else set(),
+        source=text,
+        answered=answered,
+    )
+
+
+def _plain_python(source: str) -> str:
+    """Cells that hold magics or shell lines become plain Python in which those lines do nothing."""
+    try:
+        ast.parse(source)
+        return source
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        if not re.search(r"[%!?]", source):
+            return source
+    try:
+        return str(TransformerManager().transform_cell(source))
+    except Exception:  # the box reports the syntax error at its line
+        return source
+
+
+def _stub_names(source: str) -> set[str]:
+    """The top-level definitions that still raise the course's NotImplementedError."""
+    names = set()
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            raised = (child.exc for child in ast.walk(node) if isinstance(child, ast.Raise))
+            calls = (exc for exc in raised if isinstance(exc, ast.Call) and isinstance(exc.func, ast.Name))
+            if any(call.func.id == "NotImplementedError" and call.args for call in calls):  # type: ignore[attr-defined]
+                names.add(node.name)
+    return names
+
+
+def _answer_cells(found: list[_Found], homework: Homework, notes: list[str]) -> dict[int, list[str]]:
+    """Which names count as defined in which cell: by grade id, else by the names it defines; {position: names}."""
+    answers: dict[int, list[str]] = {}
+    for question in homework.questions:
+        labelled = [cell for cell in found if cell.grade_id == question.id]
+        if len(labelled) > 1:
+            chosen = next((cell for cell in labelled if set(question.names) & cell.answered), labelled[0])
+            places = ", ".join(str(cell.position) for cell in labelled)
+            notes.append(f"{question.id}: cells {places} carry this question's id; cell {chosen.position} was graded.")
+            labelled = [chosen]
+        for name in question.names:
+            home = next((cell for cell in labelled if name in cell.answered), None)
+            if home is None:
+                home = next((cell for cell in found if name in cell.answered and cell.grade_id != question.id), None)
+                if home is not None:
+                    notes.append(f"{question.id}: `{name}` was taken from cell {home.position}, outside the answer cell.")
+            if home is not None:
+                answers.setdefault(home.position, []).append(name)
+    return answers

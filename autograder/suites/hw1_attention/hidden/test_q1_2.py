@@ -1,0 +1,112 @@
+"""Hidden checks of q1_2: softmax_jacobian and saturation."""
+
+import math
+
+import pytest
+import torch
+
+from course_utils.checking import check, number, same, tensor
+
+F64 = torch.float64
+TIGHT = {"rtol": 0.0, "atol": 1e-12}
+SATURATED = torch.tensor([-3.0, 1.0, 100.0, 5.0, -1.0], dtype=F64)
+
+
+def _true_jacobian(z):
+    return torch.autograd.functional.jacobian(lambda x: torch.softmax(x, -1), z)
+
+
+def _is(got, wrong):
+    return torch.allclose(got.detach().to(F64), wrong, rtol=1e-6, atol=1e-9)
+
+
+def test_shape_and_dtype(softmax_jacobian, rng):
+    """A vector of n scores gives an n x n matrix of the same dtype, also for n = 1 and in float32."""
+    for n in (1, 2, 6):
+        for dtype, atol in ((torch.float32, 1e-6), (F64, 1e-12)):
+            z = torch.randn(n, generator=rng, dtype=dtype)
+            J = tensor(softmax_jacobian(z), "the Jacobian", shape=(n, n), dtype=dtype)
+            same(J, _true_jacobian(z), f"the Jacobian of {n} scores in {dtype}", rtol=0, atol=atol)
+
+
+@pytest.mark.weight(3)
+def test_values(softmax_jacobian, rng):
+    """Every entry equals what automatic differentiation of the softmax gives."""
+    for n, spread in ((3, 1.0), (5, 2.0), (9, 0.3)):
+        z = spread * torch.randn(n, generator=rng, dtype=F64)
+        a = torch.softmax(z, -1)
+        J = tensor(softmax_jacobian(z), "the Jacobian", (n, n), F64)
+        check(not _is(J, torch.diag(a * (1 - a))),
+              "only the diagonal is there: every score moves every weight, because they share the normaliser")
+        check(not _is(J, torch.diag(a) + torch.outer(a, a)),
+              "the outer product has the wrong sign: raising one score lowers the weights of the others")
+        check(not _is(J, -torch.outer(a, a)) and not _is(J, torch.diag(a)), "one of the two terms is missing")
+        same(J, _true_jacobian(z), "the Jacobian", **TIGHT)
+
+
+def test_structure(softmax_jacobian, rng):
+    """The Jacobian is symmetric, its rows sum to 0, the diagonal is positive and the rest negative."""
+    J = tensor(softmax_jacobian(torch.randn(6, generator=rng, dtype=F64)), "the Jacobian", (6, 6), F64)
+    same(J.sum(-1), torch.zeros(6, dtype=F64), "the sum of each row", **TIGHT)
+    same(J, J.T, "the Jacobian (left) against its transpose", **TIGHT)
+    off = ~torch.eye(6, dtype=torch.bool)
+    check((J.diagonal() > 0).all(), "the diagonal is not positive: raising a score raises its own weight")
+    check((J[off] < 0).all(), "an entry off the diagonal is not negative: a score lowers the other weights")
+
+
+@pytest.mark.weight(2)
+def test_shift(softmax_jacobian, saturation, rng):
+    """Adding the same number to every score changes nothing, however large the number is."""
+    z = torch.randn(5, generator=rng, dtype=F64)
+    expected = _true_jacobian(z)
+    for shift in (7.5, -40.0, 1000.0):
+        J = tensor(softmax_jacobian(z + shift), f"the Jacobian at z + {shift}", (5, 5), F64)
+        check(J.isfinite().all(), f"the Jacobian at z + {shift} is not finite: use a softmax that subtracts "
+              "the largest score first")
+        same(J, expected, f"the Jacobian at z + {shift}", rtol=0, atol=1e-10)
+        got = number(saturation(z + shift), "saturation(z)")
+        same(got, expected.norm().item(), f"saturation(z + {shift})")
+
+
+def test_first_order(softmax_jacobian, rng):
+    """A small step in z moves the softmax by the Jacobian times the step."""
+    z, step = torch.randn(2, 7, generator=rng, dtype=F64)
+    moved = (torch.softmax(z + 1e-5 * step, -1) - torch.softmax(z - 1e-5 * step, -1)) / 2e-5
+    J = tensor(softmax_jacobian(z), "the Jacobian", (7, 7), F64)
+    same(J @ step, moved, "the Jacobian times a direction", rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.weight(2)
+def test_saturated_point(softmax_jacobian, saturation):
+    """At (-3, 1, 100, 5, -1) all entries vanish (to 1e-12); at a tenth and a hundredth of it they do not."""
+    J = tensor(softmax_jacobian(SATURATED), "the Jacobian", (5, 5), F64)
+    check(J.isfinite().all(), "the Jacobian at (-3, 1, 100, 5, -1) is not finite")
+    same(J, torch.zeros(5, 5, dtype=F64), "the Jacobian at (-3, 1, 100, 5, -1)", **TIGHT)
+    same(number(saturation(SATURATED), "saturation(z)"), 0.0, "saturation((-3, 1, 100, 5, -1))", **TIGHT)
+    for scale in (0.1, 0.01):
+        expected = _true_jacobian(scale * SATURATED)
+        same(softmax_jacobian(scale * SATURATED), expected, f"the Jacobian at {scale} z", **TIGHT)
+        same(number(saturation(scale * SATURATED), "saturation(z)"), expected.norm().item(),
+             f"saturation({scale} z)", rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.weight(2)
+def test_saturation_is_the_frobenius_norm(saturation, rng):
+    """saturation(z) is the root of the sum of all squared entries of the Jacobian, one number."""
+    for n in (3, 5, 8):
+        z = torch.randn(n, generator=rng, dtype=F64)
+        J = _true_jacobian(z)
+        got = number(saturation(z), "saturation(z)")
+        for wrong, cause in (
+            (J.square().sum(), "that is the sum of the squares: the root is missing"),
+            (torch.linalg.matrix_norm(J, 2), "that is the spectral norm (the largest singular value)"),
+            (J.abs().sum(), "that is the sum of the absolute values"),
+            (J.diagonal().norm(), "that is the norm of the diagonal alone"),
+            (torch.linalg.matrix_norm(J, "nuc"), "that is the sum of the singular values"),
+            (J.norm() / n, "that is the norm divided by n"),
+        ):
+            check(not math.isclose(got, wrong.item(), rel_tol=1e-9), f"saturation(z) is {got:.4g}: {cause}, "
+                  "not the Frobenius norm")
+        same(got, J.norm().item(), f"saturation of {n} scores", rtol=1e-9, atol=1e-12)
+    same(number(saturation(torch.tensor([300.0, 0.0, 300.0, 1.0], dtype=F64)), "saturation(z)"), 0.5,
+         "saturation at a tie of two, all others far below", rtol=1e-9, atol=1e-12)

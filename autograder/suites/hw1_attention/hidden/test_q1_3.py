@@ -1,0 +1,132 @@
+"""Hidden checks of q1_3: luong_scores."""
+
+import math
+
+import pytest
+import torch
+
+from course_utils.checking import check, same, tensor
+
+F64 = torch.float64
+KINDS = ["dot", "general", "concat", "location"]
+
+
+def _draw(rng, B=3, S=5, D=4, K=6, dtype=F64):
+    """A query [B, D], keys [B, S, D] and for every kind its parameters, all of different sizes."""
+    def randn(*shape):
+        return torch.randn(*shape, generator=rng, dtype=dtype)
+
+    parameters = {
+        "dot": {},
+        "general": {"W": randn(D, D)},
+        "concat": {"W": randn(K, 2 * D) / math.sqrt(D), "v": randn(K)},
+        "location": {"W": randn(S, D)},
+    }
+    return randn(B, D), randn(B, S, D), parameters
+
+
+def _one_score(query, key, s, kind, W=None, v=None):
+    """The score of one query against the key at position s, number by number."""
+    D = len(query)
+    if kind == "dot":
+        return sum(query[i] * key[i] for i in range(D))
+    if kind == "general":
+        return sum(query[i] * W[i, j] * key[j] for i in range(D) for j in range(D))
+    if kind == "location":
+        return sum(W[s, i] * query[i] for i in range(D))
+    pair = torch.cat([query, key])
+    return sum(v[r] * torch.tanh((W[r] * pair).sum()) for r in range(len(v)))
+
+
+def _scores(query, keys, kind, W=None, v=None):
+    B, S = keys.shape[:2]
+    every = [_one_score(query[b], keys[b, s], s, kind, W, v) for b in range(B) for s in range(S)]
+    return torch.stack(every).reshape(B, S)
+
+
+@pytest.mark.weight(2)
+@pytest.mark.parametrize("kind", KINDS)
+def test_values(luong_scores, rng, kind):
+    """The scores of every row and every key equal the formula, written out number by number."""
+    query, keys, parameters = _draw(rng)
+    got = tensor(luong_scores(query, keys, kind, **parameters[kind]), f"the {kind} scores", (3, 5), F64)
+    if kind == "general":
+        swapped = _scores(query, keys, kind, parameters[kind]["W"].T)
+        check(not torch.allclose(got, swapped), "W is on the wrong side: the score is query^T W key, you "
+              "have key^T W query (an asymmetric W tells the two apart)")
+    if kind == "concat":
+        W, v = parameters[kind]["W"], parameters[kind]["v"]
+        key_first = torch.cat([W[:, 4:], W[:, :4]], 1)
+        check(not torch.allclose(got, _scores(query, keys, kind, key_first, v)),
+              "the query comes first in [query; key]: you have put the key in front")
+        linear = torch.cat([query[:, None].expand_as(keys), keys], -1) @ W.T
+        check(not torch.allclose(got, linear @ v), "the tanh is missing")
+        check(not torch.allclose(got, torch.tanh(linear @ v)), "the tanh comes before v, not after")
+    if kind in ("dot", "general"):
+        check(not torch.allclose(got, _scores(query, keys, kind, **parameters[kind]) / 2),
+              "Luong's scores have no factor 1 / sqrt(D)")
+    same(got, _scores(query, keys, kind, **parameters[kind]), f"the {kind} scores")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_axes_of_length_one(luong_scores, rng, kind):
+    """The result is [B, S] also when the batch has one row, or there is one key, or one hidden unit."""
+    for B, S, D, K in ((1, 5, 4, 3), (3, 1, 4, 1), (1, 1, 2, 3), (2, 3, 1, 4)):
+        query, keys, parameters = _draw(rng, B, S, D, K)
+        got = luong_scores(query, keys, kind, **parameters[kind])
+        expected = _scores(query, keys, kind, **parameters[kind])
+        same(got, expected, f"the {kind} scores for B={B}, S={S}, D={D}")
+
+
+def test_float32(luong_scores, rng):
+    """float32 inputs give float32 scores, for all four kinds."""
+    query, keys, parameters = _draw(rng, dtype=torch.float32)
+    for kind in KINDS:
+        expected = _scores(query, keys, kind, **parameters[kind])
+        same(luong_scores(query, keys, kind, **parameters[kind]), expected, f"the {kind} scores", atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_rows_and_keys_keep_apart(luong_scores, rng, kind):
+    """A new key moves its own score alone; a new query moves the scores of its own row alone."""
+    query, keys, parameters = _draw(rng)
+
+    def scores(query, keys):
+        return tensor(luong_scores(query, keys, kind, **parameters[kind]), "the scores", (3, 5), F64)
+
+    before = scores(query, keys)
+    other = keys.clone()
+    other[1, 2] += torch.randn(4, generator=rng, dtype=F64)
+    moved = (scores(query, other) - before).abs() > 1e-9
+    expected = torch.zeros(3, 5, dtype=torch.bool)
+    expected[1, 2] = kind != "location"
+    if kind == "location":
+        check(not moved.any(), "the location scores moved with a key: they read the query alone")
+    check(torch.equal(moved, expected), "another key at row 1, position 2 moved the scores at "
+          f"(row, position) {moved.nonzero().tolist()}")
+    other = query.clone()
+    other[2] += torch.randn(4, generator=rng, dtype=F64)
+    moved = (scores(other, keys) - before).abs() > 1e-9
+    check(moved[2].all(), "another query in row 2 left some scores of that row unchanged")
+    check(not moved[:2].any(), "another query in row 2 moved scores of other rows")
+
+
+def test_general_is_linear(luong_scores, rng):
+    """With W = I the general score is the dot score; twice W gives twice the score."""
+    query, keys, parameters = _draw(rng)
+    plain = luong_scores(query, keys, "general", W=torch.eye(4, dtype=F64))
+    same(plain, (query[:, None] * keys).sum(-1), "the general scores with W = I")
+    W = parameters["general"]["W"]
+    once = tensor(luong_scores(query, keys, "general", W=W), "the general scores", (3, 5), F64)
+    same(luong_scores(query, keys, "general", W=2 * W), 2 * once, "the general scores with 2 W")
+    check(once.abs().max() > 1e-6, "the general scores are all zero")
+
+
+def test_concat_saturates(luong_scores, rng):
+    """However large query and keys are, a concat score stays within the sum of |v|: tanh is bounded."""
+    query, keys, parameters = _draw(rng)
+    W, v = parameters["concat"]["W"], parameters["concat"]["v"]
+    got = tensor(luong_scores(1e3 * query, 1e3 * keys, "concat", W=W, v=v), "the scores", (3, 5), F64)
+    check((got.abs() <= v.abs().sum() + 1e-9).all(),
+          "a concat score is larger than the sum of |v|: is the tanh there, and inside the product with v?")
+    same(got, _scores(1e3 * query, 1e3 * keys, "concat", W, v), "the concat scores of large inputs")

@@ -1,0 +1,248 @@
+"""Hidden checks of q1_5: AttentionSeq2Seq, judged by what it does."""
+
+import pytest
+import torch
+
+from course_utils.checking import check, same, tensor
+from course_utils.reversal import D_MODEL, LENGTH, STEPS, VOCAB, greedy_accuracy, reversal_batch, train_reversal
+
+VOCAB_SRC, VOCAB_TGT, D = 11, 7, 16
+LENGTHS = (6, 4, 2)  # of the three sources; the rest of each row is padding
+BAR = 0.75  # models that ignore the context stay near .5, right ones come out above .9
+
+
+def _lively(AttentionSeq2Seq, rng):
+    """A model in eval mode with every parameter stirred: nothing is zero or equal by initialisation."""
+    model = AttentionSeq2Seq(VOCAB_SRC, VOCAB_TGT, D)
+    model.eval()
+    state = dict(model.state_dict())
+    for name, shape in model.parameter_shapes().items():
+        noise = torch.randn(tuple(shape), generator=rng, dtype=torch.float64).to(state[name].dtype)
+        state = _moved(model, state, name, 0.3 * noise)
+    model.load_state_dict(state)
+    return model
+
+
+def _moved(model, state, name, step):
+    """The state with a step added to one parameter, under every name that it has (tied weights have two)."""
+    old, first = state[name], model.parameter_shapes()
+    names = [key for key, value in state.items() if key not in first and value.dtype == old.dtype and value.equal(old)]
+    return {**state, **dict.fromkeys([name, *names], old + step)}
+
+
+def _precise(model, src, tgt_in):
+    """Turn the model to float64 if it can run in it; returns the tolerance that suits its precision."""
+    model.double()
+    try:
+        _run(model, src, tgt_in)
+    except Exception:  # a model that makes float32 tensors inside is judged in float32
+        model.float()
+        return {"rtol": 1e-4, "atol": 1e-4}
+    return {"rtol": 1e-6, "atol": 1e-8}
+
+
+def _run(model, src, tgt_in, padding=None, vocab=VOCAB_TGT):
+    """(logits, weights) after a look at their form."""
+    got = model(src, tgt_in) if padding is None else model(src, tgt_in, key_padding_mask=padding)
+    check(isinstance(got, (tuple, list)) and len(got) == 2, "forward returns the pair (logits, weights)")
+    (B, S), T = src.shape, tgt_in.shape[1]
+    logits, weights = tensor(got[0], "the logits", (B, T, vocab)), tensor(got[1], "the weights", (B, T, S))
+    check(logits.isfinite().all(), "the logits are not finite")
+    check(weights.isfinite().all(), "the weights are not finite")
+    return logits, weights
+
+
+def _batch(rng, T=5):
+    src = torch.randint(VOCAB_SRC, (3, 6), generator=rng)
+    tgt_in = torch.randint(VOCAB_TGT, (3, T), generator=rng)
+    padding = torch.arange(6) >= torch.tensor(LENGTHS)[:, None]  # True = padding
+    return src, tgt_in, padding
+
+
+def test_shapes(AttentionSeq2Seq, rng):
+    """Logits are [B, T, vocab_tgt] and weights [B, T, S], for any lengths, with and without a mask."""
+    model = AttentionSeq2Seq(VOCAB_SRC, VOCAB_TGT, D)
+    model.eval()
+    for B, S, T in ((3, 6, 4), (2, 3, 8), (1, 5, 1), (4, 1, 2)):
+        src = torch.randint(VOCAB_SRC, (B, S), generator=rng)
+        tgt_in = torch.randint(VOCAB_TGT, (B, T), generator=rng)
+        padding = torch.arange(S) >= torch.randint(1, S + 1, (B, 1), generator=rng)
+        for mask in (None, padding):
+            logits, weights = _run(model, src, tgt_in, mask)
+            check(logits.is_floating_point() and weights.is_floating_point(), "logits and weights are real numbers")
+
+
+def test_weights_are_distributions(AttentionSeq2Seq, rng):
+    """The weights are not negative, sum to 1 over the source, and differ by position and by target step."""
+    src, tgt_in, padding = _batch(rng)
+    model = _lively(AttentionSeq2Seq, rng)
+    for mask in (None, padding):
+        _, weights = _run(model, src, tgt_in, mask)
+        check((weights >= 0).all(), "a weight is negative: are these scores?")
+        over_steps = weights.sum(1)
+        check(not torch.allclose(over_steps, torch.ones_like(over_steps), atol=1e-4),
+              "your weights sum to 1 over the target steps, not over the source: look at the softmax's axis")
+        total = weights.sum(-1)
+        same(total, torch.ones_like(total), "the sum of the weights over the source", rtol=0, atol=1e-5)
+    _, weights = _run(model, src, tgt_in)
+    check((weights - weights.mean(-1, keepdim=True)).abs().max() > 1e-6, "every source position has the same weight")
+    check((weights - weights.mean(1, keepdim=True)).abs().max() > 1e-6, "every target step has the same weights: "
+          "the query of a step is the decoder's state at that step")
+
+
+def test_no_weight_on_padding(AttentionSeq2Seq, rng):
+    """A padded source position has weight 0; True in the mask means padding."""
+    src, tgt_in, padding = _batch(rng)
+    _, weights = _run(_lively(AttentionSeq2Seq, rng), src, tgt_in, padding)
+    padded = padding[:, None].expand_as(weights)
+    check(not (weights[~padded].abs().max() < 1e-6 < weights[padded].abs().max()), "only the padding gets weight: "
+          "the mask is upside down (True means padding)")
+    check(weights[padded].abs().max() < 1e-6, f"a padded position has weight {weights[padded].abs().max():.3g}")
+    check((weights[~padded] > 0).any(), "no position has any weight")
+
+
+@pytest.mark.weight(2)
+def test_content_of_padding(AttentionSeq2Seq, rng):
+    """Whatever stands in the padded part of the source, logits and weights stay the same."""
+    src, tgt_in, padding = _batch(rng)
+    model = _lively(AttentionSeq2Seq, rng)
+    close = _precise(model, src, tgt_in)
+    logits, weights = _run(model, src, tgt_in, padding)
+    for _ in range(3):
+        junk = torch.where(padding, torch.randint(VOCAB_SRC, (3, 6), generator=rng), src)
+        other_logits, other_weights = _run(model, junk, tgt_in, padding)
+        same(other_logits, logits, "the logits after a change in the padding (attention is not the only way in: "
+             "which encoder state does the decoder start from?)", **close)
+        same(other_weights, weights, "the weights after a change in the padding", **close)
+    moved, _ = _run(model, (src + 1) % VOCAB_SRC, tgt_in, padding)
+    check((moved - logits).abs().amax((1, 2)).min() > 1e-6, "another source leaves the logits as they are")
+
+
+@pytest.mark.weight(2)
+def test_amount_of_padding(AttentionSeq2Seq, rng):
+    """A source gives the same logits alone, without a mask, and with any amount of padding behind it."""
+    src, tgt_in, padding = _batch(rng)
+    model = _lively(AttentionSeq2Seq, rng)
+    close = _precise(model, src, tgt_in)
+    logits, weights = _run(model, src, tgt_in, padding)
+    for row, length in enumerate(LENGTHS):
+        alone, alone_weights = _run(model, src[row : row + 1, :length], tgt_in[row : row + 1])
+        same(logits[row : row + 1], alone, f"the logits of a source of {length} tokens with {6 - length} of padding",
+             **close)
+        same(weights[row : row + 1, :, :length], alone_weights, "the weights on the real tokens", **close)
+    longer = torch.cat([src, torch.randint(VOCAB_SRC, (3, 3), generator=rng)], 1)
+    mask = torch.cat([padding, torch.ones(3, 3, dtype=torch.bool)], 1)
+    more, more_weights = _run(model, longer, tgt_in, mask)
+    same(more, logits, "the logits with three more tokens of padding", **close)
+    same(more_weights[..., :6], weights, "the weights with three more tokens of padding", **close)
+    none, _ = _run(model, src, tgt_in)
+    empty, _ = _run(model, src, tgt_in, torch.zeros_like(padding))
+    same(empty, none, "the logits with a mask that is False everywhere, against those without a mask", **close)
+
+
+def test_every_source_token_counts(AttentionSeq2Seq, rng):
+    """Changing any real source token moves the logits and the weights of its row."""
+    src, tgt_in, padding = _batch(rng)
+    model = _lively(AttentionSeq2Seq, rng)
+    _precise(model, src, tgt_in)
+    logits, weights = _run(model, src, tgt_in, padding)
+    for position in range(6):
+        other = src.clone()
+        other[:, position] = (other[:, position] + 4) % VOCAB_SRC
+        other_logits, other_weights = _run(model, other, tgt_in, padding)
+        for row in range(3):
+            if position < LENGTHS[row]:
+                check((other_logits[row] - logits[row]).abs().max() > 1e-9,
+                      f"token {position} of a source of {LENGTHS[row]} does not move the logits")
+        check((other_weights - weights).abs().max() > 1e-9, f"source token {position} does not move the weights")
+
+
+@pytest.mark.weight(2)
+def test_target_is_causal(AttentionSeq2Seq, rng):
+    """A target input moves the logits of its own step and of later ones, never those before it."""
+    src, tgt_in, padding = _batch(rng)
+    model = _lively(AttentionSeq2Seq, rng)
+    close = _precise(model, src, tgt_in)
+    logits, weights = _run(model, src, tgt_in, padding)
+    for step in range(5):
+        other = tgt_in.clone()
+        other[:, step] = (other[:, step] + 2) % VOCAB_TGT
+        moved, _ = _run(model, src, other, padding)
+        same(moved[:, :step], logits[:, :step], f"the logits before step {step}, whose input has changed", **close)
+        check((moved[:, step] - logits[:, step]).abs().amax(-1).min() > 1e-9,
+              f"the input of step {step} does not move the logits of that step")
+        if step < 4:
+            check((moved[:, step + 1] - logits[:, step + 1]).abs().max() > 1e-9,
+                  f"the input of step {step} does not move the logits of the next one: does the state carry over?")
+    prefix, prefix_weights = _run(model, src, tgt_in[:, :2], padding)
+    same(prefix, logits[:, :2], "the logits of the first two steps when only two are asked for", **close)
+    same(prefix_weights, weights[:, :2], "the weights of the first two steps when only two are asked for", **close)
+
+
+def test_rows_keep_apart(AttentionSeq2Seq, rng):
+    """The results of a row do not depend on the other rows of the batch, nor on its place among them."""
+    src, tgt_in, padding = _batch(rng)
+    model = _lively(AttentionSeq2Seq, rng)
+    close = _precise(model, src, tgt_in)
+    logits, weights = _run(model, src, tgt_in, padding)
+    order = torch.tensor([1, 2, 0])
+    shuffled, shuffled_weights = _run(model, src[order], tgt_in[order], padding[order])
+    same(shuffled, logits[order], "the logits of the reordered batch", **close)
+    same(shuffled_weights, weights[order], "the weights of the reordered batch", **close)
+    check((logits[0] - logits[1]).abs().max() > 1e-6, "two different rows have the same logits")
+    for row in range(3):
+        alone, _ = _run(model, src[row : row + 1], tgt_in[row : row + 1], padding[row : row + 1])
+        same(alone, logits[row : row + 1], f"the logits of row {row} as a batch of its own", **close)
+
+
+@pytest.mark.weight(2)
+def test_gradients_reach_every_parameter(AttentionSeq2Seq, rng):
+    """The gradient of every parameter is what moving that parameter does to the logits: nothing is cut off."""
+    src, tgt_in, padding = _batch(rng)
+    model = _lively(AttentionSeq2Seq, rng)
+    precise = _precise(model, src, tgt_in)["rtol"] < 1e-5
+    step, slack = (1e-5, 1e-5) if precise else (1e-2, 5e-2)
+    direction = torch.randn(3, 5, VOCAB_TGT, generator=rng, dtype=torch.float64)
+    model.zero_grad()
+    logits, _ = _run(model, src, tgt_in, padding)
+    check(logits.requires_grad, "no gradient flows from the logits to the parameters")
+    (logits * direction).sum().backward()
+    gradients = {name: g for name, g in model.grads().items() if g is not None}
+    check(gradients, "no parameter has a gradient")
+    state = dict(model.state_dict())
+
+    def value(name, move):
+        model.load_state_dict(_moved(model, state, name, move))
+        return (_run(model, src, tgt_in, padding)[0].detach() * direction).sum().item()
+
+    for name, shape in model.parameter_shapes().items():
+        along = torch.randn(tuple(shape), generator=rng, dtype=torch.float64).to(state[name].dtype)
+        along /= along.norm().clamp_min(1e-12)
+        slope = (value(name, step * along) - value(name, -step * along)) / (2 * step)
+        told = (gradients[name] * along).sum().item() if name in gradients else 0.0
+        scale = max(1.0, gradients[name].norm().item() if name in gradients else 0.0)
+        check(abs(slope - told) <= slack * (scale + abs(slope)), f"moving `{name}` changes the logits at the rate "
+              f"{slope:.4g}, but its gradient says {told:.4g}: is something detached, under no_grad, or `.data`?")
+
+
+@pytest.mark.weight(3)
+def test_learns_to_reverse(AttentionSeq2Seq, in_box, rng):
+    """After the stated training run the model writes 12 tokens backwards by itself, by means of its attention."""
+    best = 0.0
+    for seed in torch.randint(10**6, (2,), generator=rng).tolist():  # a second try: an unlucky start is no mistake
+        model = AttentionSeq2Seq(VOCAB, VOCAB + 1, D_MODEL)
+        in_box(train_reversal, model, steps=STEPS, seed=seed)
+        model.eval()
+        _run(model, *reversal_batch(2, torch.Generator().manual_seed(seed))[:2], vocab=VOCAB + 1)
+        best = max(best, greedy_accuracy(model, n=128, seed=seed + 1))
+        if best >= BAR:
+            break
+    check(best >= BAR, f"after training, {best:.0%} of the tokens that the model writes are right; at least {BAR:.0%} "
+          "are asked for. Near 50% the context does not reach the logits; far below it, look at the decoder")
+    src, tgt_in, _ = reversal_batch(64, torch.Generator().manual_seed(7))
+    weights = _run(model, src, tgt_in, vocab=VOCAB + 1)[1].detach()
+    check(weights.amax(-1).mean() > 2 / LENGTH, "the trained model spreads its weights evenly over the source: the "
+          "weights that you return are not those that it uses")
+    place = (weights * torch.arange(LENGTH, dtype=weights.dtype)).sum(-1).mean(0)  # [T], mean position looked at
+    check(place[:4].mean() - place[-4:].mean() > 1, "the trained model writes backwards, but its weights do not move "
+          "backwards: the weights that you return are not those that it uses")

@@ -1,0 +1,89 @@
+# %% no-max-subtraction
+"""Your exponentials overflow: a score of 1e4 in float32 becomes inf / inf. Adding one number to all scores
+of a slice does not change its softmax; choose that number before you take the exponential."""
+def softargmax(scores, beta=1.0, dim=-1):
+    e = torch.exp(beta * scores)
+    total = e.sum(dim, keepdim=True)
+    return e / torch.where(total == 0, 1.0, total)
+
+
+# %% global-max-subtracted
+"""You subtract the largest score of the whole tensor, so a slice that lies far below it underflows to zeros.
+Each slice along `dim` needs a maximum of its own."""
+def softargmax(scores, beta=1.0, dim=-1):
+    z = beta * scores
+    top = z.max()
+    e = torch.exp(z - torch.where(top.isinf(), 0.0, top))
+    total = e.sum(dim, keepdim=True)
+    return e / torch.where(total == 0, 1.0, total)
+
+
+# %% beta-ignored
+"""Your result is the same for every beta: the argument is never used. It multiplies the scores."""
+def softargmax(scores, beta=1.0, dim=-1):
+    dead = (scores == -math.inf).all(dim, keepdim=True)
+    return torch.softmax(scores.masked_fill(dead, 0.0), dim).masked_fill(dead, 0.0)
+
+
+# %% beta-as-temperature
+"""A larger beta makes your weights flatter, and it should make them sharper: you divide by beta as if it were a
+temperature, but it is an inverse temperature."""
+def softargmax(scores, beta=1.0, dim=-1):
+    z = scores / beta
+    dead = (z == -math.inf).all(dim, keepdim=True)
+    return torch.softmax(z.masked_fill(dead, 0.0), dim).masked_fill(dead, 0.0)
+
+
+# %% beta-after-softmax
+"""Your slices sum to beta instead of 1: beta multiplies the weights, and it belongs to the scores, inside the
+exponential."""
+def softargmax(scores, beta=1.0, dim=-1):
+    dead = (scores == -math.inf).all(dim, keepdim=True)
+    return beta * torch.softmax(scores.masked_fill(dead, 0.0), dim).masked_fill(dead, 0.0)
+
+
+# %% dim-ignored
+"""You always normalise the last axis, whatever `dim` says: look at which slices of your result sum to 1."""
+def softargmax(scores, beta=1.0, dim=-1):
+    z = beta * scores
+    dead = (z == -math.inf).all(-1, keepdim=True)
+    return torch.softmax(z.masked_fill(dead, 0.0), -1).masked_fill(dead, 0.0)
+
+
+# %% dead-slice-nan
+"""A slice in which every score is -inf gives NaN: subtracting its maximum is -inf - (-inf). Find such slices first and
+give them zeros."""
+def softargmax(scores, beta=1.0, dim=-1):
+    return torch.softmax(beta * scores, dim)
+
+
+# %% dead-slice-uniform
+"""A slice in which every score is -inf comes out uniform: a large negative number in place of -inf is a score like
+any other when the whole slice has it. Nothing may be looked at there, so every weight is zero."""
+def softargmax(scores, beta=1.0, dim=-1):
+    z = (beta * scores).masked_fill(scores == -math.inf, -1e30)
+    return torch.softmax(z, dim)
+
+
+# %% dead-slice-nan-gradient
+"""Your zeros for an all -inf slice are painted over a NaN afterwards, and the gradient still runs through that NaN.
+Keep the slice away from the softmax before it is computed, not after."""
+def softargmax(scores, beta=1.0, dim=-1):
+    return torch.nan_to_num(torch.softmax(beta * scores, dim))
+
+
+# %% result-in-float32
+"""You compute in float32 whatever comes in: float64 scores must give float64 weights (dtype on the convention card)."""
+def softargmax(scores, beta=1.0, dim=-1):
+    z = beta * scores
+    dead = (z == -math.inf).all(dim, keepdim=True)
+    return torch.softmax(z.masked_fill(dead, 0.0), dim, dtype=torch.float32).masked_fill(dead, 0.0)
+
+
+# %% scores-changed-in-place
+"""After your call the caller's scores are different: an operation that ends in `_`, or `*=`, writes into the tensor
+you were given. Make a new one."""
+def softargmax(scores, beta=1.0, dim=-1):
+    scores *= beta
+    dead = (scores == -math.inf).all(dim, keepdim=True)
+    return torch.softmax(scores.masked_fill(dead, 0.0), dim).masked_fill(dead, 0.0)

@@ -1,0 +1,103 @@
+"""Public checks of q1_1: softargmax."""
+
+import math
+
+import torch
+
+from course_utils.checking import check, same, tensor
+
+
+def test_worked_numbers(softargmax):
+    """Scores 14 and 12 give the weights 0.8808 and 0.1192; `beta` multiplies the scores first."""
+    scores = torch.tensor([14.0, 12.0], dtype=torch.float64)
+    same(softargmax(scores), torch.tensor([0.8808, 0.1192], dtype=torch.float64), "the weights", atol=1e-4)
+    scores = torch.tensor([0.0, math.log(3.0)], dtype=torch.float64)
+    expected = torch.tensor([0.1, 0.9], dtype=torch.float64)  # odds of 3 to 1, squared by beta = 2
+    same(softargmax(scores, beta=2.0), expected, "the weights at beta = 2")
+
+
+def test_weights_sum_to_one_along_dim(softargmax, rng):
+    """The weights are positive and sum to 1 along `dim`, and they keep the shape of the scores."""
+    scores = torch.randn(2, 3, 4, generator=rng, dtype=torch.float64)
+    for dim in (-1, 1, 0):
+        weights = tensor(softargmax(scores, dim=dim), f"the weights with dim={dim}", shape=(2, 3, 4))
+        check((weights >= 0).all(), f"some weights with dim={dim} are negative")
+        total = weights.sum(dim)
+        same(total, torch.ones_like(total), f"the sum of the weights along dim={dim}")
+
+
+def test_large_scores(softargmax):
+    """Scores of 10000 and -10000 in float32 give finite weights."""
+    scores = torch.tensor([1e4, -1e4, 0.0], dtype=torch.float32)
+    weights = tensor(softargmax(scores), "the weights", shape=(3,), dtype=torch.float32)
+    check(weights.isfinite().all(), "exp(10000) overflows: softmax does not change when you subtract the "
+          "largest score from all of them, and then no exponent is above 0")
+    same(weights, torch.tensor([1.0, 0.0, 0.0]), "the weights of (10000, -10000, 0)")
+
+
+def test_everything_blocked(softargmax):
+    """A row of scores that are all -inf gives weights 0, not NaN; the other rows are as usual."""
+    scores = torch.tensor([[0.0, 0.0], [-math.inf, -math.inf], [5.0, -math.inf]], dtype=torch.float64)
+    weights = tensor(softargmax(scores), "the weights", shape=(3, 2))
+    check(not weights.isnan().any(), "a row of -inf gives NaN (0 / 0, or -inf minus -inf): treat it apart")
+    same(weights, torch.tensor([[0.5, 0.5], [0.0, 0.0], [1.0, 0.0]], dtype=torch.float64), "the weights")
+
+
+def _scores(*shape):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(11), dtype=torch.float64)
+
+
+def probe_plain(softargmax):
+    return softargmax(_scores(3, 5))
+
+
+def probe_beta(softargmax):
+    return softargmax(_scores(3, 5), beta=2.5)
+
+
+def probe_small_beta(softargmax):
+    return softargmax(_scores(3, 5), 0.3)
+
+
+def probe_beta_zero(softargmax):
+    return softargmax(_scores(3, 5), beta=0.0)
+
+
+def probe_first_axis(softargmax):
+    return softargmax(_scores(2, 3, 4), dim=0)
+
+
+def probe_middle_axis(softargmax):
+    return softargmax(_scores(2, 3, 4), beta=0.7, dim=1)
+
+
+def probe_large(softargmax):
+    return softargmax(torch.tensor([[1e4, 1e4 - 1, -1e4], [2e3, -5.0, 2e3]], dtype=torch.float64))
+
+
+def probe_very_negative(softargmax):
+    return softargmax(torch.tensor([-1e4, -1e4 - 1, -1e4 - 2]))
+
+
+def probe_partly_blocked(softargmax):
+    return softargmax(_scores(3, 4).masked_fill(torch.eye(3, 4, dtype=torch.bool), -math.inf), beta=1.5)
+
+
+def probe_all_blocked(softargmax):
+    scores = _scores(3, 4)
+    scores[1] = -math.inf
+    return softargmax(scores)
+
+
+def probe_all_blocked_first_axis(softargmax):
+    scores = _scores(3, 4)
+    scores[:, 2] = -math.inf
+    return softargmax(scores, dim=0)
+
+
+def probe_gradient_all_blocked(softargmax):
+    scores = _scores(3, 4)
+    scores[1] = -math.inf
+    scores.requires_grad_()
+    (softargmax(scores) * _scores(3, 4).cos()).sum().backward()
+    return scores.grad

@@ -1,0 +1,84 @@
+"""Public checks of q1_3: luong_scores."""
+
+import math
+
+import torch
+
+from course_utils.checking import check, same, tensor
+
+F64 = torch.float64
+QUERY = torch.tensor([[1.0, 2.0]], dtype=F64)  # [B=1, D=2]
+KEYS = torch.tensor([[[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]], dtype=F64)  # [B=1, S=3, D=2]
+
+
+def test_dot_and_general(luong_scores):
+    """Query (1, 2) against three keys: dot gives (1, 2, 3), general gives query^T W key."""
+    same(luong_scores(QUERY, KEYS, "dot"), torch.tensor([[1.0, 2.0, 3.0]], dtype=F64), "the dot scores")
+    W = torch.tensor([[0.0, 1.0], [0.0, 3.0]], dtype=F64)  # query^T W = (0, 7)
+    got = tensor(luong_scores(QUERY, KEYS, "general", W=W), "the general scores", shape=(1, 3), dtype=F64)
+    check(not torch.allclose(got, torch.tensor([[2.0, 6.0, 8.0]], dtype=F64)),
+          "W is on the wrong side: the score is query^T W key, you have key^T W query")
+    same(got, torch.tensor([[0.0, 7.0, 7.0]], dtype=F64), "the general scores")
+
+
+def test_concat(luong_scores):
+    """The concat score is v . tanh(W [query; key]): the query comes first, W has 2 D columns."""
+    W = torch.tensor([[1.0, 0, 0, 0], [0, 0, 0, 1.0], [0, 0, 2.0, 0]], dtype=F64)  # [K=3, 2 D=4]
+    v = torch.tensor([1.0, 10.0, 100.0], dtype=F64)
+    a, b = math.tanh(1.0), math.tanh(2.0)  # W reads query[0], key[1] and 2 key[0]
+    expected = torch.tensor([[a + 100 * b, a + 10 * a, a + 10 * a + 100 * b]], dtype=F64)
+    same(luong_scores(QUERY, KEYS, "concat", W=W, v=v), expected, "the concat scores")
+
+
+def test_location(luong_scores, rng):
+    """The location score is W query, with one row of W per source position; the keys have no say."""
+    W = torch.tensor([[1.0, 1.0], [0.0, 1.0], [-1.0, 0.0]], dtype=F64)  # [S=3, D=2]
+    expected = torch.tensor([[3.0, 2.0, -1.0]], dtype=F64)
+    same(luong_scores(QUERY, KEYS, "location", W=W), expected, "the location scores")
+    other = torch.randn(1, 3, 2, generator=rng, dtype=F64)
+    same(luong_scores(QUERY, other, "location", W=W), expected, "the location scores with other keys")
+
+
+def test_batch(luong_scores, rng):
+    """Each row of the batch has its own query and its own keys: [B, D] and [B, S, D] give [B, S]."""
+    query, keys = torch.randn(4, 3, generator=rng, dtype=F64), torch.randn(4, 5, 3, generator=rng, dtype=F64)
+    scores = tensor(luong_scores(query, keys, "dot"), "the scores", shape=(4, 5))
+    alone = torch.cat([luong_scores(query[b : b + 1], keys[b : b + 1], "dot") for b in range(4)])
+    same(scores, alone, "the scores of the batch, against its rows one by one")
+
+
+def _inputs():
+    g = torch.Generator().manual_seed(31)
+    shapes = {"query": (2, 3), "keys": (2, 5, 3), "W": (3, 3), "W_concat": (4, 6), "v": (4,),
+              "W_location": (5, 3)}
+    return {name: torch.randn(*shape, generator=g, dtype=F64) for name, shape in shapes.items()}
+
+
+def probe_dot(luong_scores):
+    x = _inputs()
+    return luong_scores(x["query"], x["keys"], "dot")
+
+
+def probe_general(luong_scores):
+    x = _inputs()
+    return luong_scores(x["query"], x["keys"], "general", W=x["W"])
+
+
+def probe_concat(luong_scores):
+    x = _inputs()
+    return luong_scores(x["query"], x["keys"], "concat", W=x["W_concat"], v=x["v"])
+
+
+def probe_location(luong_scores):
+    x = _inputs()
+    return luong_scores(x["query"], x["keys"], "location", W=x["W_location"])
+
+
+def probe_one_row_one_key(luong_scores):
+    x = _inputs()
+    return luong_scores(x["query"][:1], x["keys"][:1, :1], "dot")
+
+
+def probe_concat_large(luong_scores):
+    x = _inputs()
+    return luong_scores(50 * x["query"], 50 * x["keys"], "concat", W=x["W_concat"], v=x["v"])

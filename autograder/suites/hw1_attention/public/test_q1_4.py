@@ -1,0 +1,88 @@
+"""Public checks of q1_4: luong_step."""
+
+import math
+
+import torch
+
+from course_utils.checking import check, same, tensor
+
+F64 = torch.float64
+
+
+def _step(luong_step, *args, **kwargs):
+    got = luong_step(*args, **kwargs)
+    check(isinstance(got, (tuple, list)) and len(got) == 2, "luong_step returns the pair (h_tilde, weights)")
+    return got
+
+
+def test_worked_numbers(luong_step):
+    """Scores 0 and ln 3 give weights 1/4 and 3/4; h_tilde is tanh(W_f [query; context])."""
+    query = torch.tensor([[1.0, 0.0]], dtype=F64)
+    keys = torch.tensor([[[0.0, 4.0], [math.log(3.0), 0.0]]], dtype=F64)
+    W_f = torch.tensor([[1.0, 0, 0, 0], [0, 0, 0, 1.0], [0, 0, 1.0, 0]], dtype=F64)  # [O=3, 2 D=4]
+    h_tilde, weights = _step(luong_step, query, keys, W_f)
+    same(weights, torch.tensor([[0.25, 0.75]], dtype=F64), "the weights")
+    context = [0.75 * math.log(3.0), 1.0]  # a quarter of key 0 and three quarters of key 1
+    expected = torch.tensor([[math.tanh(1.0), math.tanh(context[1]), math.tanh(context[0])]], dtype=F64)
+    same(h_tilde, expected, "h_tilde")
+
+
+def test_shapes_and_weights(luong_step, rng):
+    """h_tilde is [B, O] and within (-1, 1); the weights are [B, S] and each row sums to 1."""
+    query, keys = torch.randn(3, 4, generator=rng, dtype=F64), torch.randn(3, 5, 4, generator=rng, dtype=F64)
+    W, W_f = torch.randn(4, 4, generator=rng, dtype=F64), torch.randn(6, 8, generator=rng, dtype=F64)
+    for kind, extra in (("dot", {}), ("general", {"W": W})):
+        h_tilde, weights = _step(luong_step, query, keys, W_f, kind, **extra)
+        h_tilde = tensor(h_tilde, "h_tilde", shape=(3, 6), dtype=F64)
+        check((h_tilde.abs() <= 1).all(), "h_tilde is a tanh: no entry can be above 1")
+        weights = tensor(weights, "the weights", shape=(3, 5), dtype=F64)
+        same(weights.sum(-1), torch.ones(3, dtype=F64), f"the sum of each row of the {kind} weights")
+
+
+def _inputs():
+    g = torch.Generator().manual_seed(41)
+    shapes = {"query": (2, 3), "keys": (2, 5, 3), "W_f": (4, 6), "W": (3, 3), "W_concat": (7, 6), "v": (7,),
+              "W_location": (5, 3)}
+    return {name: torch.randn(*shape, generator=g, dtype=F64) for name, shape in shapes.items()}
+
+
+def probe_dot(luong_step):
+    x = _inputs()
+    return luong_step(x["query"], x["keys"], x["W_f"])
+
+
+def probe_weights(luong_step):
+    x = _inputs()
+    return luong_step(x["query"], x["keys"], x["W_f"])[1]
+
+
+def probe_state(luong_step):
+    x = _inputs()
+    return luong_step(x["query"], x["keys"], x["W_f"])[0]
+
+
+def probe_general(luong_step):
+    x = _inputs()
+    return luong_step(x["query"], x["keys"], x["W_f"], "general", W=x["W"])
+
+
+def probe_concat(luong_step):
+    x = _inputs()
+    return luong_step(x["query"], x["keys"], x["W_f"], "concat", W=x["W_concat"], v=x["v"])
+
+
+def probe_location(luong_step):
+    x = _inputs()
+    return luong_step(x["query"], x["keys"], x["W_f"], kind="location", W=x["W_location"])
+
+
+def probe_context(luong_step):
+    x = _inputs()
+    reads_context = torch.cat([torch.zeros(3, 3, dtype=F64), torch.eye(3, dtype=F64)], 1) / 10
+    return luong_step(x["query"], x["keys"], reads_context)[0]
+
+
+def probe_query(luong_step):
+    x = _inputs()
+    reads_query = torch.cat([torch.eye(3, dtype=F64), torch.zeros(3, 3, dtype=F64)], 1) / 10
+    return luong_step(x["query"], x["keys"], reads_query)[0]

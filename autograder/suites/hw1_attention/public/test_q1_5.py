@@ -1,0 +1,162 @@
+"""Public checks of q1_5: AttentionSeq2Seq. They look at an untrained model, in eval mode."""
+
+import torch
+
+from course_utils.checking import check, same, tensor
+
+VOCAB_SRC, VOCAB_TGT, D = 11, 7, 16
+LENGTHS = (6, 4, 2)  # of the three sources; the rest of each row is padding
+CLOSE = {"rtol": 1e-4, "atol": 1e-5}
+
+
+def _batch():
+    g = torch.Generator().manual_seed(51)
+    src = torch.randint(VOCAB_SRC, (3, 6), generator=g)
+    tgt_in = torch.randint(VOCAB_TGT, (3, 5), generator=g)
+    padding = torch.arange(6) >= torch.tensor(LENGTHS)[:, None]  # True = padding
+    return src, tgt_in, padding
+
+
+def _model(AttentionSeq2Seq):
+    model = AttentionSeq2Seq(VOCAB_SRC, VOCAB_TGT, D)
+    model.eval()
+    return model
+
+
+def _run(model, src, tgt_in, padding=None):
+    got = model(src, tgt_in) if padding is None else model(src, tgt_in, key_padding_mask=padding)
+    check(isinstance(got, (tuple, list)) and len(got) == 2, "forward returns the pair (logits, weights)")
+    (B, S), T = src.shape, tgt_in.shape[1]
+    return tensor(got[0], "the logits", (B, T, VOCAB_TGT)).detach(), tensor(got[1], "the weights", (B, T, S)).detach()
+
+
+def test_shapes(AttentionSeq2Seq):
+    """Sources of length 6 and target inputs of length 5 give logits [B, 5, vocab_tgt] and weights [B, 5, 6]."""
+    src, tgt_in, padding = _batch()
+    model = _model(AttentionSeq2Seq)
+    for mask in (None, padding):
+        logits, weights = _run(model, src, tgt_in, mask)
+        check(logits.isfinite().all() and weights.isfinite().all(), "a result is not finite")
+
+
+def test_weights(AttentionSeq2Seq):
+    """For every target step the weights sum to 1 over the source, and padding gets none of it."""
+    src, tgt_in, padding = _batch()
+    _, weights = _run(_model(AttentionSeq2Seq), src, tgt_in, padding)
+    same(weights.sum(-1), torch.ones(3, 5, dtype=weights.dtype), "the sum of the weights over the source", **CLOSE)
+    on_padding = weights.masked_select(padding[:, None].expand_as(weights)).abs().max().item()
+    check(on_padding < 1e-6, f"a padded source position has weight {on_padding:.3g}: block it before the softmax")
+
+
+def test_padding(AttentionSeq2Seq):
+    """Other tokens in the padded part of the source leave the logits as they are."""
+    src, tgt_in, padding = _batch()
+    model = _model(AttentionSeq2Seq)
+    before, _ = _run(model, src, tgt_in, padding)
+    after, _ = _run(model, torch.where(padding, (src + 3) % VOCAB_SRC, src), tgt_in, padding)
+    check(not before.equal(_run(model, (src + 3) % VOCAB_SRC, tgt_in, padding)[0]), "the source makes no difference")
+    same(after, before, "the logits after a change in the padding (is the encoder's last state one of padding?)",
+         **CLOSE)
+
+
+def test_no_look_ahead(AttentionSeq2Seq):
+    """The logits of step t depend on the target inputs up to t, and on none after it."""
+    src, tgt_in, _ = _batch()
+    model = _model(AttentionSeq2Seq)
+    other = tgt_in.clone()
+    other[:, 3] = (other[:, 3] + 1) % VOCAB_TGT
+    before, after = _run(model, src, tgt_in)[0], _run(model, src, other)[0]
+    same(after[:, :3], before[:, :3], "the logits before the changed step", **CLOSE)
+    check((after[:, 3] - before[:, 3]).abs().max() > 1e-6, "the logits of a step ignore its own input token")
+
+
+def _moves(a, b):
+    return bool((a - b).abs().max() > 1e-5)
+
+
+def probe_shapes(AttentionSeq2Seq):
+    src, tgt_in, _ = _batch()
+    return [list(x.shape) for x in _model(AttentionSeq2Seq)(src, tgt_in)]
+
+
+def probe_weights_sum_to_one_over_the_source(AttentionSeq2Seq):
+    src, tgt_in, _ = _batch()
+    weights = _run(_model(AttentionSeq2Seq), src, tgt_in)[1]
+    return not _moves(weights.sum(-1), torch.ones(3, 5))
+
+
+def probe_weights_sum_to_one_with_padding(AttentionSeq2Seq):
+    weights = _run(_model(AttentionSeq2Seq), *_batch())[1]
+    return not _moves(weights.sum(-1), torch.ones(3, 5))
+
+
+def probe_weight_on_padding(AttentionSeq2Seq):
+    src, tgt_in, padding = _batch()
+    weights = _run(_model(AttentionSeq2Seq), src, tgt_in, padding)[1]
+    return bool((weights * padding[:, None]).abs().max() > 1e-6)
+
+
+def probe_weight_off_padding(AttentionSeq2Seq):
+    src, tgt_in, padding = _batch()
+    weights = _run(_model(AttentionSeq2Seq), src, tgt_in, padding)[1]
+    return bool((weights * ~padding[:, None]).abs().max() > 1e-6)
+
+
+def probe_all_weights_equal(AttentionSeq2Seq):
+    src, tgt_in, _ = _batch()
+    weights = _run(_model(AttentionSeq2Seq), src, tgt_in)[1]
+    return not bool((weights - weights.mean(-1, keepdim=True)).abs().max() > 1e-7)
+
+
+def probe_weights_equal_at_all_steps(AttentionSeq2Seq):
+    src, tgt_in, _ = _batch()
+    weights = _run(_model(AttentionSeq2Seq), src, tgt_in)[1]
+    return not bool((weights - weights.mean(1, keepdim=True)).abs().max() > 1e-7)
+
+
+def probe_padding_moves_the_logits(AttentionSeq2Seq):
+    src, tgt_in, padding = _batch()
+    model = _model(AttentionSeq2Seq)
+    other = torch.where(padding, (src + 3) % VOCAB_SRC, src)
+    return _moves(_run(model, other, tgt_in, padding)[0], _run(model, src, tgt_in, padding)[0])
+
+
+def probe_more_padding_moves_the_logits(AttentionSeq2Seq):
+    src, tgt_in, padding = _batch()
+    model = _model(AttentionSeq2Seq)
+    longer = _run(model, torch.cat([src, src], 1), tgt_in, torch.cat([padding, padding | True], 1))[0]
+    return _moves(longer, _run(model, src, tgt_in, padding)[0])
+
+
+def probe_mask_of_false_moves_the_logits(AttentionSeq2Seq):
+    src, tgt_in, padding = _batch()
+    model = _model(AttentionSeq2Seq)
+    return _moves(_run(model, src, tgt_in, padding & False)[0], _run(model, src, tgt_in)[0])
+
+
+def probe_future_moves_the_past(AttentionSeq2Seq):
+    src, tgt_in, _ = _batch()
+    model = _model(AttentionSeq2Seq)
+    other = tgt_in.clone()
+    other[:, 3] = (other[:, 3] + 1) % VOCAB_TGT
+    return _moves(_run(model, src, other)[0][:, :3], _run(model, src, tgt_in)[0][:, :3])
+
+
+def probe_own_input_moves_the_step(AttentionSeq2Seq):
+    src, tgt_in, _ = _batch()
+    model = _model(AttentionSeq2Seq)
+    other = tgt_in.clone()
+    other[:, 3] = (other[:, 3] + 1) % VOCAB_TGT
+    return _moves(_run(model, src, other)[0][:, 3], _run(model, src, tgt_in)[0][:, 3])
+
+
+def probe_source_moves_the_logits(AttentionSeq2Seq):
+    src, tgt_in, _ = _batch()
+    model = _model(AttentionSeq2Seq)
+    return _moves(_run(model, (src + 3) % VOCAB_SRC, tgt_in)[0], _run(model, src, tgt_in)[0])
+
+
+def probe_rows_move_each_other(AttentionSeq2Seq):
+    src, tgt_in, padding = _batch()
+    model = _model(AttentionSeq2Seq)
+    return _moves(_run(model, src[:1], tgt_in[:1])[0], _run(model, src, tgt_in, padding)[0][:1])

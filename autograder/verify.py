@@ -1,0 +1,162 @@
+"""The suite's own exam: the reference earns every point, the stub none, mistakes lose and are named, variants keep all."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+from functools import cache
+
+import torch
+
+from autograder.homework import Homework, read_homework
+from autograder.judge.diagnosis import Diagnostician
+from autograder.judge.exam import Exam
+from autograder.judge.examine import examine
+from autograder.judge.local import reference_names, sit_locally
+from autograder.judge.results import CaseResult, QuestionResult
+from autograder.judge.seat import Seat
+from autograder.judge.verdicts import Verdict
+from autograder.submission import Submission, reference_submission, stub_submission
+
+
+@dataclass(frozen=True)
+class Job:
+    """One thing to prove: that this answer to this question is treated as it should be."""
+
+    homework: str
+    question: str
+    kind: str  # "reference", "stub", "mistake" or "variant"
+    label: str = ""
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Proof:
+    """What became of a job: how many cases ran, and every way in which the suite fell short."""
+
+    job: Job
+    cases: int
+    seconds: float
+    misses: tuple[str, ...] = ()
+    caught: bool = False
+    named: bool = False
+
+
+@dataclass
+class Table:
+    """The proofs of one homework, and the table printed for it."""
+
+    homework: Homework
+    proofs: list[Proof] = field(default_factory=list)
+
+    @property
+    def misses(self) -> list[str]:
+        """Every shortcoming, one line each."""
+        return [f"{p.job.question} {p.job.kind} {p.job.label}".rstrip() + f": {m}" for p in self.proofs for m in p.misses]
+
+    def lines(self) -> Iterator[str]:
+        """The table, a line per question and one for the whole."""
+        yield f"{self.homework.name}"
+        yield f"  {'question':10}{'points':>8}{'cases':>8}{'caught':>10}{'named':>10}{'kept':>10}{'seconds':>10}"
+        for question in self.homework.questions:
+            yield self._line(question.id, [p for p in self.proofs if p.job.question == question.id], question.points)
+        yield self._line("all", self.proofs, sum(question.points for question in self.homework.questions))
+
+    def _line(self, name: str, proofs: list[Proof], points: float) -> str:
+        mistakes = [proof for proof in proofs if proof.job.kind == "mistake"]
+        variants = [proof for proof in proofs if proof.job.kind == "variant"]
+        cases = sum(proof.cases for proof in proofs if proof.job.kind == "reference")
+        caught = f"{sum(proof.caught for proof in mistakes)}/{len(mistakes)}"
+        named = f"{sum(proof.named for proof in mistakes)}/{len(mistakes)}"
+        kept = f"{sum(not proof.misses for proof in variants)}/{len(variants)}"
+        seconds = sum(proof.seconds for proof in proofs)
+        return f"  {name:10}{points:>8g}{cases:>8}{caught:>10}{named:>10}{kept:>10}{seconds:>10.1f}"
+
+
+def verify(names: list[str], workers: int | None = None, seed: int = 0) -> list[Table]:
+    """Prove the suites of the homeworks, in parallel; raises `BadSource` where one cannot be read."""
+    tables = {name: Table(read_homework(name)) for name in names}
+    jobs = [job for table in tables.values() for job in _jobs(table.homework, seed)]
+    workers = workers or os.cpu_count() or 1
+    context = multiprocessing.get_context("fork")
+    with ProcessPoolExecutor(workers, mp_context=context, initializer=_start_worker) as pool:
+        for proof in pool.map(prove, jobs):
+            tables[proof.job.homework].proofs.append(proof)
+    return list(tables.values())
+
+
+def prove(job: Job) -> Proof:
+    """Run one job in this process."""
+    homework, exam, diagnostician = _tools(job.homework)
+    question = homework.question(job.question)
+    with Seat(lambda: sit_locally(_submission(homework, job))) as seat:
+        (result,) = examine(exam, diagnostician, seat, [question], job.seed)
+    misses = tuple(_misses(job, result))
+    named = {result.diagnosis.label} if result.diagnosis else set()
+    named |= {case.mistake for case in result.cases if case.mistake}
+    return Proof(
+        job,
+        cases=len(result.cases),
+        seconds=sum(case.seconds for case in result.cases),
+        misses=misses,
+        caught=result.score < result.points,
+        named=job.label in named,
+    )
+
+
+def _jobs(homework: Homework, seed: int) -> Iterator[Job]:
+    for question in homework.questions:
+        for kind, labels in (
+            ("reference", [""]),
+            ("stub", [""]),
+            ("mistake", [entry.label for entry in homework.mistakes[question.id]]),
+            ("variant", [entry.label for entry in homework.variants[question.id]]),
+        ):
+            for label in labels:
+                yield Job(homework.name, question.id, kind, label, seed)
+
+
+def _submission(homework: Homework, job: Job) -> Submission:
+    if job.kind == "stub":
+        return stub_submission(homework)
+    entries = {"mistake": homework.mistakes, "variant": homework.variants}.get(job.kind, {})
+    paste = next((entry.source for entry in entries.get(job.question, []) if entry.label == job.label), "")
+    return reference_submission(homework, job.question, paste)
+
+
+def _misses(job: Job, result: QuestionResult) -> Iterator[str]:
+    """Every way in which the suite treats this answer otherwise than it should."""
+    if job.kind in ("reference", "variant"):
+        for case in result.cases:
+            if case.verdict is not Verdict.PASSED:
+                yield f"is right, but {_told(case)}"
+    elif job.kind == "stub":
+        for case in result.cases:
+            if case.verdict is not Verdict.NOT_ANSWERED:
+                yield f"is untouched, but {_told(case)}"
+    else:
+        for case in result.cases:
+            if case.verdict is Verdict.INFRASTRUCTURE:
+                yield f"breaks the suite: {_told(case)}"
+        if result.score >= result.points:
+            yield "keeps every point"
+        named = {result.diagnosis.label} if result.diagnosis else {case.mistake for case in result.cases}
+        if job.label not in named:
+            yield f"is not named (diagnosis: {', '.join(str(label) for label in named)})"
+
+
+def _told(case: CaseResult) -> str:
+    return f"{case.case} says {case.verdict}: {case.message}"
+
+
+def _start_worker() -> None:
+    torch.set_num_threads(1)
+
+
+@cache
+def _tools(name: str) -> tuple[Homework, Exam, Diagnostician]:
+    homework = read_homework(name)
+    return homework, Exam(homework, lambda: reference_names(homework)), Diagnostician(homework)

@@ -1,0 +1,167 @@
+"""Turns what a public check raises into a sentence that a student can act on, and names known mistakes."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+import io
+import itertools
+import linecache
+import traceback
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import torch
+
+from course_utils.checking import NotAnswered, Wrong
+from course_utils.fingerprints import Fingerprint, Mistake, diagnose, run_probe
+from course_utils.outcomes import Outcome, Status
+from course_utils.stubs import is_stub, question_of
+
+SEED = 2024  # public checks draw the same inputs every time
+LONGEST = 600  # characters of a student's own error message
+
+
+class Explainer:
+    """A decorator for the public checks of one question, as the generated test files use it.
+
+    `namespace` is the test file's globals, where the probes stand; `mistakes` are dicts with `label`, `hint` and
+    `prints`. One instance serves one run of the file: it runs the probes at most once.
+    """
+
+    def __init__(
+        self,
+        question: str,
+        namespace: Mapping[str, Any],
+        mistakes: Sequence[Mapping[str, Any]] = (),
+        hidden_topics: Sequence[str] = (),
+    ) -> None:
+        self.question = question
+        self.namespace = namespace
+        self.mistakes = [Mistake(**mistake) for mistake in mistakes]
+        self.hidden_topics = list(hidden_topics)
+        self._diagnosis: list[Mistake | None] = []
+
+    def __call__(self, test: Callable[..., None]) -> Callable[..., None]:
+        """Wrap a check; afterwards the wrapper's `outcome` tells what it found."""
+
+        @functools.wraps(test)
+        def explained(env: Mapping[str, Any], **_: Any) -> None:
+            error: Exception | None = None
+            try:
+                for arguments in self._cases(test, env):
+                    _run(test, arguments)
+            except Exception as raised:
+                error = raised
+            explained.outcome = self._outcome(test, error, env)  # type: ignore[attr-defined]
+            _raise(explained.outcome, self.question)  # type: ignore[attr-defined]
+
+        # otter passes arguments by name, and the whole notebook to one named `env`
+        names = ["env", *(name for name in inspect.signature(test).parameters if name != "env")]
+        explained.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+            [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY) for name in names]
+        )
+        explained.explainer = self  # type: ignore[attr-defined]
+        return explained
+
+    def _cases(self, test: Callable[..., None], env: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+        """The arguments of every case of a check: a generator for `rng`, parameters, and the student's objects."""
+        for parameters in _parametrised(test):
+            arguments = dict(parameters)
+            for name in inspect.signature(test).parameters:
+                if name == "rng":
+                    arguments[name] = torch.Generator().manual_seed(SEED)
+                elif name not in arguments:
+                    if env.get(name) is None:
+                        raise NotAnswered(f"{self.question}: `{name}` is not defined yet")
+                    arguments[name] = env[name]
+            yield arguments
+
+    def _outcome(self, test: Callable[..., None], error: Exception | None, env: Mapping[str, Any]) -> Outcome:
+        sentence = (inspect.getdoc(test) or test.__name__.replace("_", " ")).splitlines()[0]
+        if error is None:
+            return Outcome("passed", sentence)
+        if isinstance(error, NotAnswered) or is_stub(error):
+            return Outcome("not answered", sentence, self._unanswered(error))
+        known = {mistake.label: mistake for mistake in self.mistakes}
+        label = getattr(error, "mistake", None)
+        mistake = known.get(label) or self._diagnose(env)
+        status, message = _explain(error, env)
+        return Outcome(status, sentence, message, mistake.label if mistake else label, mistake and mistake.hint)
+
+    def _unanswered(self, error: Exception) -> str:
+        needed = question_of(error)
+        if needed and needed != self.question:
+            return f"needs {needed}, which is not answered yet"
+        detail = str(error).removeprefix(f"{self.question}:").strip()
+        return f"not answered yet: {detail}" if detail else "not answered yet"
+
+    def _diagnose(self, env: Mapping[str, Any]) -> Mistake | None:
+        if not self._diagnosis:
+            self._diagnosis.append(diagnose(self._prints(env), self.mistakes) if self.mistakes else None)
+        return self._diagnosis[0]
+
+    def _prints(self, env: Mapping[str, Any]) -> dict[str, Fingerprint]:
+        """The student's prints on all probes; their printing and warnings were seen already."""
+        prints = {}
+        with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings(action="ignore"):
+            for name, probe in self.namespace.items():
+                if name.startswith("probe_") and callable(probe):
+                    with contextlib.suppress(NotAnswered):
+                        prints[name] = run_probe(probe, env.get)
+        return prints
+
+
+def _run(test: Callable[..., None], arguments: Mapping[str, Any]) -> None:
+    """Run one case from a fixed random state, and leave the notebook's as it was."""
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(SEED)
+        test(**arguments)
+
+
+def _raise(outcome: Outcome, question: str) -> None:
+    """Raise what otter shows to those who use it without our display: the message, then the hint."""
+    if outcome.status == "not answered":
+        raise NotAnswered(f"{question}: {outcome.message}")
+    if not outcome.passed:
+        raise Wrong("\n".join(filter(None, [outcome.message, outcome.hint])), outcome.mistake)
+
+
+def _explain(error: Exception, env: Mapping[str, Any]) -> tuple[Status, str]:
+    """The status and message of a failed check: its own words, or the student's error and where it happened."""
+    place = _student_frame(error, env)
+    if isinstance(error, AssertionError) and place is None:
+        return "failed", str(error) or "the check does not hold"
+    text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    text = text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
+    if place is None:
+        return "error", f"the check could not work with what your code returned: {text}"
+    code = linecache.getline(*place).strip()
+    return "error", f"your code raised {text} (line {place[1]} of your cell{f': {code}' if code else ''})"
+
+
+def _student_frame(error: Exception, env: Mapping[str, Any]) -> tuple[str, int] | None:
+    """File and line of the innermost frame of the traceback that runs the notebook's own code."""
+    found = [(frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(error.__traceback__)
+             if frame.f_globals is env]
+    return found[-1] if found else None
+
+
+def _parametrised(test: Callable[..., None]) -> Iterator[dict[str, Any]]:
+    """The cases of `pytest.mark.parametrize`, or one empty case."""
+    axes = []
+    for mark in getattr(test, "pytestmark", []):
+        if mark.name == "parametrize":
+            names, values = mark.args
+            names = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
+            axes.append([dict(zip(names, _row(value, len(names)), strict=True)) for value in values])
+    for case in itertools.product(*axes):
+        yield {name: value for part in case for name, value in part.items()}
+
+
+def _row(value: Any, width: int) -> Sequence[Any]:
+    if type(value).__name__ == "ParameterSet":  # pytest.param(...)
+        return value.values
+    return value if width > 1 else [value]

@@ -1,0 +1,24 @@
+"""What a check found, as plain data between the one who checks and the one who shows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Status = Literal["passed", "failed", "error", "not answered"]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One check: its status, the sentence that says what was checked, what came out, and the named mistake."""
+
+    status: Status
+    sentence: str
+    message: str = ""
+    mistake: str | None = None
+    hint: str | None = None
+
+    @property
+    def passed(self) -> bool:
+        """Whether the check holds."""
+        return self.status == "passed"

@@ -1,0 +1,86 @@
+"""A figure that carries its description wherever it is shown: the notebook, an exported page, a screen reader."""
+
+from __future__ import annotations
+
+import base64
+import io
+import sys
+from html import escape
+from typing import Any
+
+from matplotlib import rc_context
+from matplotlib.figure import Figure
+
+DPI = 144  # rendered at twice the size that it is shown at
+SHOWN_DPI = 72
+
+# Okabe and Ito (2008): distinct for every common kind of colour vision
+COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442"]
+
+STYLE: dict[str, Any] = {
+    "font.size": 12,
+    "axes.titlesize": 13,
+    "axes.labelsize": 12,
+    "xtick.labelsize": 11,
+    "ytick.labelsize": 11,
+    "legend.fontsize": 11,
+    "legend.frameon": False,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": False,
+    "grid.alpha": 0.3,
+    "lines.linewidth": 2.0,
+    "figure.facecolor": "white",
+    "image.cmap": "viridis",
+}
+
+
+class Picture:
+    """A drawn figure and its alt text. It shows itself once in the cell that draws it."""
+
+    def __init__(self, figure: Figure, alt: str) -> None:
+        if not alt.strip():
+            raise ValueError("a picture needs alt text: one sentence that says what it shows")
+        self.alt = " ".join(alt.split())
+        self.size = tuple(round(inches * SHOWN_DPI) for inches in figure.get_size_inches())
+        buffer = io.BytesIO()
+        with rc_context(STYLE):
+            figure.savefig(buffer, format="png", dpi=DPI)
+        self.png = buffer.getvalue()
+        self._shown_in: int | None = None
+        self._show()
+
+    def _show(self) -> None:
+        """Display the picture when a notebook is running; elsewhere do nothing."""
+        shell = _shell()
+        if shell is not None:
+            from IPython.display import display
+
+            data, metadata = self._repr_mimebundle_()
+            display(data, metadata=metadata, raw=True)
+            self._shown_in = shell.execution_count
+
+    def _ipython_display_(self) -> None:
+        """As the last value of a cell: show, unless that cell has shown the picture already."""
+        shell = _shell()
+        if shell is None or self._shown_in != shell.execution_count:
+            self._show()
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict, dict]:
+        encoded = base64.b64encode(self.png).decode()
+        data = {"text/plain": f"[picture: {self.alt}]", "text/html": self._repr_html_(), "image/png": encoded}
+        return data, {"image/png": {"alt": self.alt, "width": self.size[0], "height": self.size[1]}}
+
+    def _repr_html_(self) -> str:
+        source = f"data:image/png;base64,{base64.b64encode(self.png).decode()}"
+        return (f'<img alt="{escape(self.alt)}" width="{self.size[0]}" style="max-width:100%;height:auto" '
+                f'src="{source}">')
+
+    def __repr__(self) -> str:
+        return f"[picture: {self.alt}]"
+
+
+def _shell() -> Any:
+    """The running IPython shell, or None; does not import IPython where nobody has."""
+    ipython = sys.modules.get("IPython")
+    return ipython.get_ipython() if ipython is not None else None

@@ -1,0 +1,129 @@
+"""How a student sees the results of checks: in HTML in a notebook, as plain text elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+
+from course_utils.outcomes import Outcome, Status
+
+LABELS: dict[Status, str] = {
+    "passed": "ok", "failed": "not yet", "error": "error", "not answered": "not answered yet",
+}
+# white text on these has a contrast of at least 4.5 to 1, in a light and in a dark theme
+COLOURS: dict[Status, str] = {
+    "passed": "#1a7f37", "failed": "#9a5b00", "error": "#b3261e", "not answered": "#57606a",
+}
+
+
+@dataclass(frozen=True)
+class CheckReport:
+    """The public checks of one question."""
+
+    question: str
+    outcomes: Sequence[Outcome]
+    hidden_topics: Sequence[str] = ()
+
+    @property
+    def status(self) -> Status:
+        """The state of the whole question: passed only when every check is."""
+        found = {outcome.status for outcome in self.outcomes}
+        order: list[Status] = ["error", "failed", "not answered"]
+        return next((status for status in order if status in found), "passed")
+
+    @property
+    def passed(self) -> bool:
+        """Whether every public check holds."""
+        return self.status == "passed"
+
+    @property
+    def summary(self) -> str:
+        """One line: "not answered yet", "all 4 checks ok" or "3 of 4 checks ok"."""
+        n, ok = len(self.outcomes), sum(outcome.passed for outcome in self.outcomes)
+        if all(outcome.status == "not answered" for outcome in self.outcomes):
+            return LABELS["not answered"]
+        return f"all {n} checks ok" if ok == n else f"{ok} of {n} checks ok"
+
+    @property
+    def hints(self) -> list[tuple[str, str]]:
+        """Label and hint of every mistake that was recognised, each once."""
+        return list(dict.fromkeys((o.mistake or "", o.hint) for o in self.outcomes if o.hint))
+
+    @property
+    def note(self) -> str:
+        """What these checks do not tell."""
+        if not self.passed:
+            return ""
+        topics = f" ({', '.join(self.hidden_topics)})" if self.hidden_topics else ""
+        return f"A good sign, not the grade: hidden checks look further{topics}."
+
+    def __repr__(self) -> str:
+        lines = [f"{self.question}: {self.summary}"]
+        for outcome in self._shown():
+            lines.append(f"  [{LABELS[outcome.status]}] {outcome.sentence}")
+            if outcome.message:
+                lines += [f"      {line}" for line in outcome.message.splitlines()]
+        lines += [f"  Looks like {label}: {hint}" for label, hint in self.hints]
+        return "\n".join([*lines, *([f"  {self.note}"] if self.note else [])])
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f'<li style="margin:.35em 0">{_badge(outcome.status)} {escape(outcome.sentence)}{_message(outcome)}</li>'
+            for outcome in self._shown()
+        )
+        hints = "".join(f'<p style="margin:.4em 0"><strong>Looks like <code>{escape(label)}</code>:</strong> '
+                        f"{escape(hint)}</p>" for label, hint in self.hints)
+        note = f'<p style="margin:.4em 0;opacity:.8"><em>{escape(self.note)}</em></p>' if self.note else ""
+        items = f'<ul style="list-style:none;margin:.2em 0;padding:0">{rows}</ul>' if rows else ""
+        return _box(f"Check of {self.question}: {self.summary}", self.status,
+                    f'<p style="margin:0"><strong>{escape(self.question)}</strong>: {escape(self.summary)}</p>'
+                    f"{items}{hints}{note}")
+
+    def _shown(self) -> Sequence[Outcome]:
+        """Every check; of a question that was not begun, none but the summary."""
+        return [] if self.summary == LABELS["not answered"] else self.outcomes
+
+
+@dataclass(frozen=True)
+class Overview:
+    """The public checks of a whole notebook, one line a question."""
+
+    name: str
+    reports: Sequence[CheckReport]
+
+    @property
+    def summary(self) -> str:
+        """How many questions pass their public checks."""
+        return f"{sum(r.passed for r in self.reports)} of {len(self.reports)} questions pass their public checks"
+
+    def __repr__(self) -> str:
+        return "\n".join([f"{self.name}: {self.summary}", *(f"  {r.question}: {r.summary}" for r in self.reports)])
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f'<tr><th scope="row" style="text-align:left">{escape(r.question)}</th>'
+            f'<td style="text-align:left">{_badge(r.status)}</td><td style="text-align:left">{escape(r.summary)}</td></tr>'
+            for r in self.reports
+        )
+        status: Status = "passed" if all(r.passed for r in self.reports) else "not answered"
+        return _box(f"Checks of {self.name}: {self.summary}", status,
+                    f'<p style="margin:0"><strong>{escape(self.name)}</strong>: {escape(self.summary)}</p>'
+                    f'<table style="margin:.4em 0"><tbody>{rows}</tbody></table>'
+                    '<p style="margin:0;opacity:.8"><em>Public checks only: hidden checks look further.</em></p>')
+
+
+def _badge(status: Status) -> str:
+    return (f'<span style="background:{COLOURS[status]};color:#fff;border-radius:.6em;padding:.05em .55em;'
+            f'font-size:.85em;white-space:nowrap">{LABELS[status]}</span>')
+
+
+def _message(outcome: Outcome) -> str:
+    if not outcome.message:
+        return ""
+    return f'<div style="margin:.15em 0 0 1em;white-space:pre-wrap">{escape(outcome.message)}</div>'
+
+
+def _box(label: str, status: Status, body: str) -> str:
+    return (f'<section role="region" aria-label="{escape(label)}" style="border-left:4px solid {COLOURS[status]};'
+            f'padding:.2em .8em;color:inherit">{body}</section>')
