@@ -45,6 +45,7 @@ def _parser() -> argparse.ArgumentParser:
     verify.add_argument("homework", nargs="*", help="default: all")
     verify.add_argument("--jobs", type=int, default=None, help="processes (default: one per core)")
     verify.add_argument("--seed", type=int, default=0, help="seed of the random inputs")
+    verify.add_argument("--question", help="prove this one alone")
     return parser
 
 
@@ -92,7 +93,7 @@ def _release(options: argparse.Namespace) -> int:
 def _verify(options: argparse.Namespace) -> int:
     from autograder.verify import verify
 
-    tables = verify(_names(options.homework), options.jobs, options.seed)
+    tables = verify(_names(options.homework), options.jobs, options.seed, options.question)
     for table in tables:
         print("\n".join(table.lines()))
     misses = [miss for table in tables for miss in table.misses]

@@ -76,11 +76,13 @@ class Table:
         return f"  {name:10}{points:>8g}{cases:>8}{caught:>10}{named:>10}{kept:>10}{seconds:>10.1f}"
 
 
-def verify(names: list[str], workers: int | None = None, seed: int = 0) -> list[Table]:
+def verify(names: list[str], workers: int | None = None, seed: int = 0, question: str | None = None) -> list[Table]:
     """Prove the suites of the homeworks, in parallel; raises `BadSource` where one cannot be read."""
     tables = {name: Table(read_homework(name)) for name in names}
-    jobs = [job for table in tables.values() for job in _jobs(table.homework, seed)]
+    jobs = [job for table in tables.values() for job in _jobs(table.homework, seed) if question in (None, job.question)]
     workers = workers or os.cpu_count() or 1
+    for name in names:
+        _tools(name)[1].warm_up()
     context = multiprocessing.get_context("fork")
     with ProcessPoolExecutor(workers, mp_context=context, initializer=_start_worker) as pool:
         for proof in pool.map(prove, jobs):
@@ -139,8 +141,8 @@ def _misses(job: Job, result: QuestionResult) -> Iterator[str]:
                 yield f"is untouched, but {_told(case)}"
     else:
         for case in result.cases:
-            if case.verdict is Verdict.INFRASTRUCTURE:
-                yield f"breaks the suite: {_told(case)}"
+            if case.detail or case.verdict is Verdict.INFRASTRUCTURE:
+                yield f"makes the suite stumble: {_told(case)}: {case.detail.strip().rpartition(chr(10))[2]}"
         if result.score >= result.points:
             yield "keeps every point"
         named = {result.diagnosis.label} if result.diagnosis else {case.mistake for case in result.cases}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
+import re
 from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
@@ -18,6 +19,8 @@ TOLERANCES: dict[torch.dtype, tuple[float, float]] = {
     torch.float16: (1e-2, 1e-3),
     torch.bfloat16: (2e-2, 1e-3),
 }
+
+PREPOSITION = re.compile(r" (?:of|for|with|without|at|along|in|on|when|where|after|from|to|by) ")
 
 
 class Wrong(AssertionError):
@@ -62,10 +65,9 @@ def tensor(
     got: Any, what: str, shape: Sequence[int] | None = None, dtype: torch.dtype | None = None
 ) -> Tensor:
     """The answer as a tensor, after its shape and dtype have been checked where they are given."""
-    if isinstance(got, np.ndarray):
-        got = torch.as_tensor(got)
-    if not isinstance(got, Tensor):
+    if not isinstance(got, (Tensor, np.ndarray)):
         raise Wrong(f"{_describe(got, what)}, expected a tensor")
+    got = _as_tensor(got)
     if shape is not None and tuple(got.shape) != tuple(shape):
         raise Wrong(f"{_verb(what, 'has', 'have')} shape {_shape(got)}, expected {list(shape)}")
     if dtype is not None and got.dtype != dtype:
@@ -96,7 +98,7 @@ def same(
         _same_exactly(_plain(got), _plain(expected), what)
 
 
-def _same_mapping(got: Any, expected: Mapping, what: str, *how: Any) -> None:
+def _same_mapping(got: Any, expected: Mapping[Any, Any], what: str, *how: Any) -> None:
     if not isinstance(got, Mapping):
         raise Wrong(f"{_describe(got, what)}, expected a dict with the keys {_keys(expected)}")
     if set(got) != set(expected):
@@ -105,7 +107,7 @@ def _same_mapping(got: Any, expected: Mapping, what: str, *how: Any) -> None:
         same(got[key], value, f"{what}[{key!r}]", *how)
 
 
-def _same_sequence(got: Any, expected: Sequence, what: str, *how: Any) -> None:
+def _same_sequence(got: Any, expected: Sequence[Any], what: str, *how: Any) -> None:
     if not isinstance(got, (list, tuple)):
         raise Wrong(f"{_describe(got, what)}, expected a {type(expected).__name__} of {len(expected)}")
     if len(got) != len(expected):
@@ -126,22 +128,21 @@ def _same_exactly(got: Any, expected: Any, what: str) -> None:
 def _same_numbers(
     got: Any, expected: Any, what: str, rtol: float | None, atol: float | None, dtype: bool
 ) -> None:
-    want = torch.as_tensor(expected)
-    if isinstance(got, np.ndarray):
-        got = torch.as_tensor(got)
-    if not isinstance(got, Tensor):
+    want = _as_tensor(expected)
+    if not isinstance(got, (Tensor, np.ndarray)):
         if want.ndim > 0:
             raise Wrong(f"{_describe(got, what)}, expected a tensor of shape {_shape(want)}")
         number(got, what)
-    have = torch.as_tensor(got)
+    have = _as_tensor(got)
     if have.shape != want.shape:
         raise Wrong(f"{_verb(what, 'has', 'have')} shape {_shape(have)}, expected {_shape(want)}")
-    if dtype and isinstance(got, Tensor) and isinstance(expected, Tensor) and have.dtype != want.dtype:
+    both = isinstance(got, (Tensor, np.ndarray)) and isinstance(expected, Tensor)
+    if dtype and both and have.dtype != want.dtype:
         raise Wrong(_dtype_message(have, want.dtype, what))
     if have.is_complex():
         raise Wrong(f"{_verb(what, 'is', 'are')} complex, expected real numbers")
-    default_rtol, default_atol = _tolerance(got, expected)
-    _compare(have, want, what, default_rtol if rtol is None else rtol, default_atol if atol is None else atol)
+    default = _tolerance(got, expected)
+    _compare(have, want, what, default[0] if rtol is None else rtol, default[1] if atol is None else atol)
 
 
 def _compare(have: Tensor, want: Tensor, what: str, rtol: float, atol: float) -> None:
@@ -164,15 +165,13 @@ def _compare(have: Tensor, want: Tensor, what: str, rtol: float, atol: float) ->
 
 def _tolerance(*values: Any) -> tuple[float, float]:
     """The loosest tolerance of the values compared; a Python float counts as float64, integers are exact."""
-    dtypes = [v.dtype if isinstance(v, Tensor) else torch.float64 for v in values if not _is_exact(v)]
-    return max((TOLERANCES.get(d, TOLERANCES[torch.float32]) for d in dtypes), default=(0.0, 0.0))
+    kept = [value for value in map(_plain_array, values) if not _is_exact(value)]
+    dtypes = [value.dtype if isinstance(value, Tensor) else torch.float64 for value in kept]
+    return max((TOLERANCES.get(dtype, TOLERANCES[torch.float32]) for dtype in dtypes), default=(0.0, 0.0))
 
 
 def _is_exact(value: Any) -> bool:
-    value = _plain(value)
-    if isinstance(value, Tensor):
-        return not value.is_floating_point()
-    return isinstance(value, numbers.Integral)
+    return not value.is_floating_point() if isinstance(value, Tensor) else isinstance(value, numbers.Integral)
 
 
 def _is_number(value: Any) -> bool:
@@ -188,6 +187,13 @@ def _plain(value: Any) -> Any:
     return value
 
 
+def _as_tensor(value: Any) -> Tensor:
+    """A tensor or array as a tensor, a number in float64 (torch would make it float32)."""
+    if isinstance(value, (Tensor, np.ndarray)):
+        return torch.as_tensor(value)
+    return torch.tensor(float(value), dtype=torch.float64)
+
+
 def _first(flags: Tensor) -> list[int]:
     return flags.nonzero()[0].tolist()
 
@@ -196,7 +202,7 @@ def _shape(value: Tensor) -> list[int]:
     return list(value.shape)
 
 
-def _keys(value: Mapping) -> str:
+def _keys(value: Mapping[Any, Any]) -> str:
     return ", ".join(repr(key) for key in value) or "(none)"
 
 
@@ -237,6 +243,6 @@ def _brief(value: Any) -> str:
 
 def _verb(what: str, singular: str, plural: str) -> str:
     """`what` with its verb: "the weights have", "the output of head 2 has"."""
-    noun = what.split(" of ")[0].split(" for ")[0].split(" with ")[0].rstrip(")")
+    noun = PREPOSITION.split(what)[0]
     many = noun.endswith("s") and not noun.endswith(("ss", "us", "is")) and "_" not in noun
     return f"{what} {plural if many else singular}"

@@ -10,6 +10,7 @@ from typing import Any
 
 from course_utils.explainer import Explainer
 from course_utils.outcomes import Outcome
+from course_utils.quick import without_slow_imports
 from course_utils.report import CheckReport, Overview
 
 __all__ = ["Explainer", "Grader"]
@@ -43,8 +44,8 @@ class Grader:
         if self._otter is None:
             return None
         env = sys._getframe(1).f_globals if global_env is None else global_env
-        reports = [_report(question, self._otter.check(question, global_env=env)) for question in self._questions()]
-        return Overview(self.name, reports)
+        checks = {question: self._otter.check(question, global_env=env) for question in self._questions()}
+        return Overview(self.name, [_report(question, found) for question, found in checks.items()])
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
@@ -53,7 +54,7 @@ class Grader:
 
     def _questions(self) -> list[str]:
         stems = (path.stem for path in self.tests_dir.glob("*.py") if path.stem != "__init__")
-        return sorted(stems, key=lambda stem: [int(n) if n.isdigit() else n for n in re.split(r"(\d+)", stem)])
+        return sorted(stems, key=lambda stem: [int(n) for n in re.findall(r"\d+", stem)])
 
     def _known(self) -> str:
         if self.tests_dir.is_dir():
@@ -62,15 +63,16 @@ class Grader:
 
 
 def _open(name: str, tests_dir: str) -> Any:
-    from otter import Notebook  # seconds to import, and not needed where a notebook is graded
-
+    with without_slow_imports():
+        from otter import Notebook  # seconds to import, and not needed where a notebook is graded
     notebook = f"{name}.ipynb"
     return Notebook(notebook if os.path.isfile(notebook) else None, tests_dir=tests_dir)
 
 
 def _report(question: str, results: Any) -> CheckReport:
-    """What otter ran, with the outcomes that our wrappers recorded; a check without one keeps otter's text."""
-    outcomes, topics = [], []
+    """What otter ran, with the outcomes that `Explainer` recorded; a check without one keeps otter's text."""
+    outcomes: list[Outcome] = []
+    topics: list[str] = []
     for result in results.test_case_results:
         test = result.test_case.body.test_func
         outcome = getattr(test, "outcome", None)

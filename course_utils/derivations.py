@@ -132,7 +132,8 @@ def expectation_quadrature(
     weights = weights / weights.sum()
     grid = torch.cartesian_prod(*[nodes] * dims).reshape(-1, dims)  # [P, dims]
     mass = torch.cartesian_prod(*[weights] * dims).reshape(-1, dims).prod(-1)  # [P]
-    return torch.tensordot(mass, f(mu + sigma * grid).double(), dims=1)
+    values = f(mu + sigma * grid).double()  # [P, ...]
+    return (mass @ values.flatten(1)).reshape(values.shape[1:]) if values.ndim > 1 else mass @ values
 
 
 def _value(line: Any) -> Tensor | None:

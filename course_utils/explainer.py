@@ -27,8 +27,8 @@ LONGEST = 600  # characters of a student's own error message
 class Explainer:
     """A decorator for the public checks of one question, as the generated test files use it.
 
-    `namespace` is the test file's globals, where the probes stand; `mistakes` are dicts with `label`, `hint` and
-    `prints`. One instance serves one run of the file: it runs the probes at most once.
+    `namespace` is the test file's globals, where the probes stand; `mistakes` are dicts with `label`, `hint`
+    and `prints`. One instance serves one run of the file: it runs the probes at most once.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class Explainer:
         return explained
 
     def _cases(self, test: Callable[..., None], env: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-        """The arguments of every case of a check: a generator for `rng`, parameters, and the student's objects."""
+        """The arguments of each case of a check: a generator for `rng`, parameters, the student's objects."""
         for parameters in _parametrised(test):
             arguments = dict(parameters)
             for name in inspect.signature(test).parameters:
@@ -87,9 +87,11 @@ class Explainer:
             return Outcome("not answered", sentence, self._unanswered(error))
         known = {mistake.label: mistake for mistake in self.mistakes}
         label = getattr(error, "mistake", None)
-        mistake = known.get(label) or self._diagnose(env)
+        mistake = known.get(label or "") or self._diagnose(env)
         status, message = _explain(error, env)
-        return Outcome(status, sentence, message, mistake.label if mistake else label, mistake and mistake.hint)
+        if mistake is None:
+            return Outcome(status, sentence, message, label)
+        return Outcome(status, sentence, message, mistake.label, mistake.hint)
 
     def _unanswered(self, error: Exception) -> str:
         needed = question_of(error)
@@ -130,7 +132,7 @@ def _raise(outcome: Outcome, question: str) -> None:
 
 
 def _explain(error: Exception, env: Mapping[str, Any]) -> tuple[Status, str]:
-    """The status and message of a failed check: its own words, or the student's error and where it happened."""
+    """Status and message of a failed check: its own words, or the student's error and where it happened."""
     place = _student_frame(error, env)
     if isinstance(error, AssertionError) and place is None:
         return "failed", str(error) or "the check does not hold"
@@ -163,5 +165,5 @@ def _parametrised(test: Callable[..., None]) -> Iterator[dict[str, Any]]:
 
 def _row(value: Any, width: int) -> Sequence[Any]:
     if type(value).__name__ == "ParameterSet":  # pytest.param(...)
-        return value.values
-    return value if width > 1 else [value]
+        return list(value.values)
+    return list(value) if width > 1 else [value]

@@ -112,7 +112,8 @@ def diagnose(student: Mapping[str, Fingerprint], catalogue: Sequence[Mistake]) -
 
 
 def _numeric(value: Any) -> Fingerprint:
-    tensor = torch.as_tensor(value).detach().cpu()
+    dtype = torch.float64 if isinstance(value, numbers.Real) else None  # torch would make it float32
+    tensor = torch.as_tensor(value, dtype=dtype).detach().cpu()
     shape = list(tensor.shape)
     if tensor.is_complex():
         tensor = torch.view_as_real(tensor.resolve_conj())

@@ -10,7 +10,7 @@ Status = Literal["passed", "failed", "error", "not answered"]
 
 @dataclass(frozen=True)
 class Outcome:
-    """One check: its status, the sentence that says what was checked, what came out, and the named mistake."""
+    """One check: its status, the sentence that says what was checked, what came out, the named mistake."""
 
     status: Status
     sentence: str

@@ -69,16 +69,16 @@ class CheckReport:
 
     def _repr_html_(self) -> str:
         rows = "".join(
-            f'<li style="margin:.35em 0">{_badge(outcome.status)} {escape(outcome.sentence)}{_message(outcome)}</li>'
-            for outcome in self._shown()
+            f"<li style='margin:.35em 0'>{_badge(o.status)} {escape(o.sentence)}{_message(o)}</li>"
+            for o in self._shown()
         )
-        hints = "".join(f'<p style="margin:.4em 0"><strong>Looks like <code>{escape(label)}</code>:</strong> '
-                        f"{escape(hint)}</p>" for label, hint in self.hints)
-        note = f'<p style="margin:.4em 0;opacity:.8"><em>{escape(self.note)}</em></p>' if self.note else ""
-        items = f'<ul style="list-style:none;margin:.2em 0;padding:0">{rows}</ul>' if rows else ""
-        return _box(f"Check of {self.question}: {self.summary}", self.status,
-                    f'<p style="margin:0"><strong>{escape(self.question)}</strong>: {escape(self.summary)}</p>'
-                    f"{items}{hints}{note}")
+        items = f"<ul style='list-style:none;margin:.2em 0;padding:0'>{rows}</ul>" if rows else ""
+        hints = "".join(
+            _paragraph(f"<strong>Looks like <code>{escape(label)}</code>:</strong> {escape(hint)}")
+            for label, hint in self.hints
+        )
+        note = _paragraph(f"<em>{escape(self.note)}</em>") if self.note else ""
+        return _box(self.question, self.summary, self.status, f"{items}{hints}{note}")
 
     def _shown(self) -> Sequence[Outcome]:
         """Every check; of a question that was not begun, none but the summary."""
@@ -95,35 +95,41 @@ class Overview:
     @property
     def summary(self) -> str:
         """How many questions pass their public checks."""
-        return f"{sum(r.passed for r in self.reports)} of {len(self.reports)} questions pass their public checks"
+        passed = sum(report.passed for report in self.reports)
+        return f"{passed} of {len(self.reports)} questions pass their public checks"
 
     def __repr__(self) -> str:
-        return "\n".join([f"{self.name}: {self.summary}", *(f"  {r.question}: {r.summary}" for r in self.reports)])
+        lines = [f"  {report.question}: {report.summary}" for report in self.reports]
+        return "\n".join([f"{self.name}: {self.summary}", *lines])
 
     def _repr_html_(self) -> str:
         rows = "".join(
-            f'<tr><th scope="row" style="text-align:left">{escape(r.question)}</th>'
-            f'<td style="text-align:left">{_badge(r.status)}</td><td style="text-align:left">{escape(r.summary)}</td></tr>'
-            for r in self.reports
+            f"<tr><th scope='row' style='text-align:left'>{escape(report.question)}</th>"
+            f"<td style='text-align:left'>{_badge(report.status)} {escape(report.summary)}</td></tr>"
+            for report in self.reports
         )
-        status: Status = "passed" if all(r.passed for r in self.reports) else "not answered"
-        return _box(f"Checks of {self.name}: {self.summary}", status,
-                    f'<p style="margin:0"><strong>{escape(self.name)}</strong>: {escape(self.summary)}</p>'
-                    f'<table style="margin:.4em 0"><tbody>{rows}</tbody></table>'
-                    '<p style="margin:0;opacity:.8"><em>Public checks only: hidden checks look further.</em></p>')
+        status: Status = "passed" if all(report.passed for report in self.reports) else "not answered"
+        note = _paragraph("<em>Public checks only: hidden checks look further.</em>")
+        return _box(self.name, self.summary, status, f"<table style='margin:.4em 0'>{rows}</table>{note}")
 
 
 def _badge(status: Status) -> str:
-    return (f'<span style="background:{COLOURS[status]};color:#fff;border-radius:.6em;padding:.05em .55em;'
-            f'font-size:.85em;white-space:nowrap">{LABELS[status]}</span>')
+    return (f"<span style='background:{COLOURS[status]};color:#fff;border-radius:.6em;padding:.05em .55em;"
+            f"font-size:.85em;white-space:nowrap'>{LABELS[status]}</span>")
 
 
 def _message(outcome: Outcome) -> str:
     if not outcome.message:
         return ""
-    return f'<div style="margin:.15em 0 0 1em;white-space:pre-wrap">{escape(outcome.message)}</div>'
+    return f"<div style='margin:.15em 0 0 1em;white-space:pre-wrap'>{escape(outcome.message)}</div>"
 
 
-def _box(label: str, status: Status, body: str) -> str:
-    return (f'<section role="region" aria-label="{escape(label)}" style="border-left:4px solid {COLOURS[status]};'
-            f'padding:.2em .8em;color:inherit">{body}</section>')
+def _paragraph(body: str) -> str:
+    return f"<p style='margin:.4em 0'>{body}</p>"
+
+
+def _box(name: str, summary: str, status: Status, body: str) -> str:
+    """A region that a screen reader announces by its summary; its edge repeats the status in colour."""
+    return (f"<section role='region' aria-label='{escape(name)}: {escape(summary)}' style='color:inherit;"
+            f"border-left:4px solid {COLOURS[status]};padding:.2em .8em'>"
+            f"<p style='margin:0'><strong>{escape(name)}</strong>: {escape(summary)}</p>{body}</section>")

@@ -53,7 +53,7 @@ def train_reversal(
             logits, _ = model(src, tgt_in)  # [B, T, V]
             loss = F.cross_entropy(logits.flatten(0, 1), tgt_out.flatten())
             optimizer.zero_grad()
-            loss.backward()
+            loss.backward()  # type: ignore[no-untyped-call]
             nn.utils.clip_grad_norm_(model.parameters(), CLIP)
             optimizer.step()
             losses.append(loss.item())

@@ -102,11 +102,10 @@ def _read(path: Path, homework: str, outcomes: dict[str, Outcome]) -> int:
     cases: list[CaseResult] = []
     with open(path, "rb") as file:
         for line in file:
-            position += len(line)
-            try:
-                record = json.loads(line)
-            except ValueError:
+            if not line.endswith(b"\n"):
                 break  # torn by a kill
+            position += len(line)
+            record = json.loads(line)
             if record.get("version") != VERSION or record.get("homework") != homework:
                 raise BadInput(
                     f"{path} is the journal of {record.get('homework')} in version {record.get('version')}, "

@@ -98,7 +98,6 @@ class Candidate:
 
     def _load(self, student: Student) -> int | None:
         """Run the cells; the number of the one that ended the box, if any did."""
-        first = not self.printed and not self._lost
         notes, printed = [], ""
         for number, cell in enumerate(self._submission.cells):
             if number in self._lost or len(self._lost) >= MAX_LOST_CELLS:
@@ -108,20 +107,12 @@ class Candidate:
             except StudentFault as fault:
                 self.notes.append(f"{cell.id}: this cell was left out: {fault}")
                 return number
-            printed += report["printed"]
-            if report["error"]:
-                notes.append(f"{cell.id}: {describe(report['error'])}")
-        if first or not self.notes:
-            self.notes += [note for note in notes if note not in self.notes]
+            printed += report.printed
+            if report.fault is not None:
+                notes.append(f"{cell.id}: {report.fault}")
+        self.notes += [note for note in notes if note not in self.notes]  # a fresh box tells the same again
         self.printed = self.printed or printed
         return None
-
-
-def describe(error: object) -> str:
-    """One line about a cell's exception, from a report that is not to be trusted."""
-    from autograder.judge.proxies import as_exception
-
-    return str(as_exception(error))
 
 
 def _status(results: list[QuestionResult]) -> str:

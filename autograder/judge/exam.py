@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -45,6 +46,16 @@ class Case:
     item: pytest.Function
 
 
+@dataclass(frozen=True)
+class Ruling:
+    """A verdict, the sentence for the student, the mistake that a test names, and a word for staff."""
+
+    verdict: Verdict
+    message: str = ""
+    mistake: str | None = None
+    detail: str = ""
+
+
 class Exam:
     """An open pytest session over one homework; `sit` runs cases against a student."""
 
@@ -67,6 +78,10 @@ class Exam:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def warm_up(self) -> None:
+        """Run the reference's cells now, so that processes forked from this one need not."""
+        _ = self._plugin.reference_names
+
     def of_question(self, question: str) -> list[Case]:
         """The cases of one question, public ones first."""
         return [case for case in self.cases if case.question == question]
@@ -78,24 +93,23 @@ class Exam:
         start = time.perf_counter()
         reports = runtestprotocol(case.item, log=False, nextitem=None)
         seconds = time.perf_counter() - start
-        verdict, message, mistake = _judge(plugin.raised, all(report.passed for report in reports))
-        return self.unrun(case, seed, verdict, message, mistake, seconds)
+        ruling = _judge(plugin.raised, all(report.passed for report in reports))
+        return self.record(case, seed, ruling, seconds)
 
-    def unrun(
-        self, case: Case, seed: int, verdict: Verdict, message: str, mistake: str | None = None, seconds: float = 0.0
-    ) -> CaseResult:
-        """The record of a case with a verdict that is already known."""
+    def record(self, case: Case, seed: int, ruling: Ruling, seconds: float = 0.0) -> CaseResult:
+        """The record of a case and what was ruled on it."""
         return CaseResult(
             case=case.id,
             question=case.question,
             sentence=case.sentence,
             public=case.public,
             weight=case.weight,
-            verdict=verdict,
-            message=message,
-            mistake=mistake,
+            verdict=ruling.verdict,
+            message=ruling.message,
+            mistake=ruling.mistake,
             seed=seed,
             seconds=seconds,
+            detail=ruling.detail,
         )
 
     def _collect(self) -> Iterator[pytest.Function]:
@@ -130,23 +144,27 @@ def _public(item: pytest.Item) -> bool:
     return item.path.parent.name == "public"
 
 
-def _judge(raised: BaseException | None, passed: bool) -> tuple[Verdict, str, str | None]:
-    """The verdict that an exception out of a test means, its message, and the mistake it names."""
+def _judge(raised: BaseException | None, passed: bool) -> Ruling:
+    """What an exception out of a test means.
+
+    One that no test means to raise comes from what the student gave back: the same case passes with the reference.
+    """
     match raised:
+        case None if passed:
+            return Ruling(Verdict.PASSED)
         case None:
-            return (Verdict.PASSED, "", None) if passed else (Verdict.INFRASTRUCTURE, "the case did not run", None)
+            return Ruling(Verdict.INFRASTRUCTURE, "the case did not run")
         case NotAnswered():
-            return Verdict.NOT_ANSWERED, "not answered yet", None
+            return Ruling(Verdict.NOT_ANSWERED, "not answered yet")
         case Wrong():
-            return Verdict.FAILED, str(raised), raised.mistake
+            return Ruling(Verdict.FAILED, str(raised), raised.mistake)
         case StudentFault():
-            return raised.verdict, str(raised), None
+            return Ruling(raised.verdict, str(raised))
         case Infrastructure():
-            return Verdict.INFRASTRUCTURE, str(raised), None
-        case AssertionError():
-            return Verdict.FAILED, str(raised), None
+            return Ruling(Verdict.INFRASTRUCTURE, str(raised))
         case _:
-            return Verdict.INFRASTRUCTURE, f"{type(raised).__name__}: {raised}", None
+            detail = "".join(traceback.format_exception(raised)[-3:])
+            return Ruling(Verdict.FAILED, "the check could not work with what your code gave back", detail=detail)
 
 
 class _Plugin:
@@ -186,6 +204,7 @@ class _Plugin:
 
     @cached_property
     def reference_names(self) -> Any:
+        """Made when first asked, then kept."""
         return self._reference()
 
     def pytest_configure(self, config: Config) -> None:

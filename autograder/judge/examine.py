@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 from autograder.homework import Question
 from autograder.judge.diagnosis import Diagnostician
-from autograder.judge.exam import Case, Exam
+from autograder.judge.exam import Case, Exam, Ruling
 from autograder.judge.results import CaseResult, Diagnosis, QuestionResult
 from autograder.judge.seat import Seat
 from autograder.judge.verdicts import Infrastructure, StudentFault, Verdict
@@ -44,7 +44,7 @@ def _sit_all(
             result = _sit(exam, case, seat, seed)
             lost += [result] if result.verdict in LOST else []
         else:
-            result = exam.unrun(case, seed, lost[-1].verdict, "not run: earlier cases of this question ended the box")
+            result = exam.record(case, seed, Ruling(lost[-1].verdict, "not run: earlier cases of this question lost the box"))
         results.append(result)
         record(result)
     return results

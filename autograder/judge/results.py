@@ -24,6 +24,7 @@ class CaseResult:
     mistake: str | None
     seed: int
     seconds: float
+    detail: str = ""  # for staff: what the test itself stumbled over
 
     def to_json(self) -> dict[str, Any]:
         """The record as plain data."""

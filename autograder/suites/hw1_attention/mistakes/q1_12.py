@@ -61,18 +61,6 @@ def pointwise_layer(W, n):
     return {"Wq": zeros, "Wk": zeros, "Wv": Wv, "Wo": torch.eye(d_out, dtype=W.dtype, device=W.device)}
 
 
-# %% pointwise-applied-twice
-"""Your map is applied twice, once in the values and once in Wo. The product of the two must be W."""
-def pointwise_layer(W, n):
-    d_out, d_in = W.shape
-    Wq, Wv = W.new_zeros(1, d_in + n, n), W.new_zeros(1, d_in + n, d_out)
-    Wk = Wq.clone()
-    Wq[0, d_in:] = 1000 * math.sqrt(n) * torch.eye(n)
-    Wk[0, d_in:] = torch.eye(n)
-    Wv[0, :d_in] = W.T
-    return {"Wq": Wq, "Wk": Wk, "Wv": Wv, "Wo": W @ W.T}
-
-
 # %% pointwise-rounded-to-float32
 """Your layer is only right to seven digits: the zeros you fill are float32, so the entries of W are rounded. Take W's
 dtype."""

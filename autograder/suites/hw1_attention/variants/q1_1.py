@@ -11,11 +11,12 @@ def softargmax(scores, beta=1.0, dim=-1):
 
 
 # %% logsumexp
-"""exp(z - logsumexp(z)), dead slices replaced before and after."""
+"""exp(z - logsumexp(z)) of scores that already lie below their maximum; dead slices replaced before and after."""
 def softargmax(scores, beta=1.0, dim=-1):
     blocked = scores == -math.inf
     dead = blocked.all(dim, keepdim=True)
     z = (beta * scores.masked_fill(blocked, 0.0)).masked_fill(blocked & ~dead, -math.inf)
+    z = z - z.amax(dim, keepdim=True).detach()  # exact in float32 before the logarithm comes in
     weights = torch.exp(z - torch.logsumexp(z, dim, keepdim=True))
     return weights.masked_fill(dead, 0.0)
 

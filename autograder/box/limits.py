@@ -1,0 +1,27 @@
+"""How much a box may use."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+MB = 2**20
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Time in seconds, sizes in bytes; what a box uses beyond them ends it, never the judge."""
+
+    wall: float = 10.0  # one call
+    wall_cell: float = 20.0  # one cell of the notebook
+    wall_submission: float = 600.0  # all boxes of one submission together
+    cpu: int = 300  # processor time of one process
+    memory: int = 1536 * MB  # beyond what the libraries take
+    processes: int = 32  # processes and threads
+    file_size: int = 64 * MB
+    open_files: int = 128
+    output: int = 64 * 1024  # printed by one cell or call and kept
+    tmpfs: int = 64 * MB  # all files together
+
+    def as_dict(self) -> dict[str, float]:
+        """For the message that opens a box."""
+        return asdict(self)

@@ -1,0 +1,143 @@
+"""Hidden checks of q1_10: key_jacobian and elongated_limit."""
+
+import pytest
+import torch
+
+from course_utils.checking import check, same, tensor
+
+F64 = torch.float64
+Q = torch.tensor([2.0, -1.0, 3.0, 1.0], dtype=F64)  # whole numbers: its dot products can be exactly 0
+
+
+def _draw(rng, S=6, D=4, Dv=3, dtype=F64):
+    return [torch.randn(*shape, generator=rng, dtype=dtype) for shape in ((D,), (S, D), (S, Dv))]
+
+
+def _output(q, K, V, beta):
+    return torch.softmax(beta * (K @ q), -1) @ V
+
+
+def _true_jacobian(q, K, V, j, beta):
+    def output(key):
+        return _output(q, torch.cat([K[:j], key[None], K[j + 1 :]]), V, beta)
+
+    return torch.autograd.functional.jacobian(output, K[j])
+
+
+def _stretched(q, K, V, j, beta):
+    """The output when key j is so long that nothing changes any more."""
+    return _output(q, torch.cat([K[:j], 1e9 * K[j : j + 1], K[j + 1 :]]), V, beta)
+
+
+def _with_sign(rng, j, sign):
+    """Inputs with q . k_j of the given sign, exactly 0 for sign 0, and all other keys at random."""
+    _, K, V = _draw(rng)
+    a, b = torch.randint(1, 4, (2,), generator=rng).tolist()
+    across = torch.tensor([a, 2.0 * a + b, 0.0, b], dtype=F64)  # at right angles to Q
+    K[j] = across + sign * Q / 15 * (0.5 + torch.rand(1, generator=rng, dtype=F64).item())
+    return Q / 1.0, K / 2, V
+
+
+def test_shapes_and_dtypes(key_jacobian, elongated_limit, rng):
+    """The Jacobian is [Dv, D] and the limit [Dv], in the inputs' dtype."""
+    for dtype in (torch.float32, F64):
+        q, K, V = _draw(rng, dtype=dtype)
+        J = tensor(key_jacobian(q, K, V, 2, 0.7), "the Jacobian", (3, 4), dtype)
+        same(J, _true_jacobian(q, K, V, 2, 0.7), f"the Jacobian in {dtype}", atol=1e-6)
+        limit = tensor(elongated_limit(q, K, V, 2, 0.7), "the limit", (3,), dtype)
+        same(limit, _stretched(q, K, V, 2, 0.7), f"the limit in {dtype}", atol=1e-5)
+
+
+@pytest.mark.weight(3)
+def test_jacobian_values(key_jacobian, rng):
+    """The derivative of the output by key j equals that of automatic differentiation, for every key."""
+    for S, D, Dv, beta in ((6, 4, 3, 0.7), (4, 5, 7, 1.6)):
+        q, K, V = _draw(rng, S, D, Dv)
+        a, h = torch.softmax(beta * (K @ q), -1), _output(q, K, V, beta)
+        for j in range(S):
+            J = tensor(key_jacobian(q, K, V, j, beta), f"the Jacobian by key {j}", (Dv, D), F64)
+            along = V[j] - h
+            for cause, wrong in (
+                ("v_j stands where v_j - out belongs: the other weights fall as this one rises",
+                 beta * a[j] * torch.outer(V[j], q)),
+                ("there is a factor 1 - a_j too many", beta * a[j] * (1 - a[j]) * torch.outer(along, q)),
+                ("a_j (1 - a_j) v_j leaves out what the other weights do", beta * a[j] * (1 - a[j]) * torch.outer(V[j], q)),
+                ("the factor beta is missing", a[j] * torch.outer(along, q)),
+                ("k_j stands where q belongs: the score is q . k_j", beta * a[j] * torch.outer(along, K[j])),
+                ("the sign is turned round", -beta * a[j] * torch.outer(along, q)),
+                ("the weight a_j is missing", beta * torch.outer(along, q)),
+            ):
+                check(not torch.allclose(J, wrong, rtol=1e-6, atol=1e-9), f"the Jacobian by key {j}: {cause}")
+            same(J, _true_jacobian(q, K, V, j, beta), f"the Jacobian by key {j}")
+
+
+def test_jacobian_first_order(key_jacobian, rng):
+    """Small moves of key j move the output by the Jacobian times the move; the error is of second order."""
+    q, K, V = _draw(rng)
+    J = tensor(key_jacobian(q, K, V, 3, 1.3), "the Jacobian", (3, 4), F64)
+    move = torch.randn(4, generator=rng, dtype=F64)
+    errors = []
+    for size in (1e-2, 1e-3):
+        keys = K.clone()
+        keys[3] += size * move
+        errors.append((_output(q, keys, V, 1.3) - _output(q, K, V, 1.3) - size * (J @ move)).norm().item())
+    moved = (J @ move).norm().item()
+    check(moved > 0, "the Jacobian is zero along a random direction")
+    check(errors[1] <= max(errors[0] / 30, 1e-9), f"a move of 0.01 is off by {errors[0]:.2g}, one of 0.001 by "
+          f"{errors[1]:.2g}: the error must shrink a hundredfold")
+
+
+def test_jacobian_where_nothing_can_move(key_jacobian, rng):
+    """With one key, with equal values, or at beta = 0, no key can move the output: the Jacobian is zero."""
+    q, K, V = _draw(rng)
+    zero = torch.zeros(3, 4, dtype=F64)
+    same(key_jacobian(q, K[:1], V[:1], 0, 0.9), zero, "the Jacobian with one key")
+    same(key_jacobian(q, K, V[:1].repeat(6, 1), 2, 0.9), zero, "the Jacobian with equal values")
+    same(key_jacobian(q, K, V, 2, 0.0), zero, "the Jacobian at beta = 0")
+    lively = tensor(key_jacobian(q, K, V, 2, 0.9), "the Jacobian", (3, 4), F64)
+    check(lively.abs().max() > 1e-9, "the Jacobian is zero where it must not be")
+
+
+@pytest.mark.weight(2)
+def test_limit_rises(elongated_limit, rng):
+    """With q . k_j > 0 the stretched key ends up with all the weight: the limit is v_j."""
+    for j in (0, 3, 5):
+        q, K, V = _with_sign(rng, j, 1.0)
+        got = tensor(elongated_limit(q, K, V, j, 0.6), "the limit", (3,), F64)
+        same(got, V[j], f"the limit for key {j} with q . k = {(q @ K[j]).item():.3g}")
+
+
+@pytest.mark.weight(2)
+def test_limit_falls(elongated_limit, rng):
+    """With q . k_j < 0 the stretched key loses all its weight: the limit is the output without it."""
+    for j, beta in ((0, 0.6), (2, 1.5), (5, 0.2)):
+        q, K, V = _with_sign(rng, j, -1.0)
+        got = tensor(elongated_limit(q, K, V, j, beta), "the limit", (3,), F64)
+        check(not torch.allclose(got, V[j]), "q . k_j is negative: a longer key gets a lower score, it does not win")
+        a = torch.softmax(beta * (K @ q), -1)
+        check(not torch.allclose(got, a @ V - a[j] * V[j]), "the remaining weights no longer sum to 1: they share "
+              "what key j has lost")
+        check(not torch.allclose(got, a @ V), "the output does not stay as it is")
+        check(not torch.equal(got, torch.zeros_like(got)), "the output does not vanish: the other keys are still there")
+        same(got, _stretched(q, K, V, j, beta), f"the limit for key {j} with q . k = {(q @ K[j]).item():.3g}")
+
+
+@pytest.mark.weight(2)
+def test_limit_unchanged(elongated_limit, rng):
+    """With q . k_j = 0 the score stays 0 however long the key is: the output does not change."""
+    for j, beta in ((1, 0.6), (4, 1.4)):
+        q, K, V = _with_sign(rng, j, 0.0)
+        got = tensor(elongated_limit(q, K, V, j, beta), "the limit", (3,), F64)
+        check(not torch.allclose(got, V[j]), "at q . k_j = 0 the key does not win: its score is 0 at any length")
+        same(got, _output(q, K, V, beta), f"the limit for key {j} with q . k = 0")
+    q, K, V = _draw(rng)
+    K[2] = 0.0
+    same(elongated_limit(q, K, V, 2, 0.8), _output(q, K, V, 0.8), "the limit for a key that is zero")
+
+
+def test_limit_is_approached(elongated_limit, rng):
+    """For random inputs the limit is what a very long key gives, for every key."""
+    q, K, V = _draw(rng, 7, 5, 4)
+    K = K + 0.02 * (K @ q).sign()[:, None] * q  # keep clear of q . k = 0
+    for j in range(7):
+        same(elongated_limit(q, K, V, j, 0.9), _stretched(q, K, V, j, 0.9), f"the limit for key {j}", atol=1e-8)

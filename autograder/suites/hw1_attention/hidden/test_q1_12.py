@@ -1,0 +1,150 @@
+"""Hidden checks of q1_12: weights that turn the position layer into other layers."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from course_utils.checking import check, same
+from course_utils.position_layer import position_layer
+
+F64 = torch.float64
+
+
+def _contents(rng, n, d):
+    """Many contents: ordinary, large, very large, all rows equal, one entry alone; float64 and float32."""
+    X = torch.randn(n, d, generator=rng, dtype=F64)
+    one = torch.zeros(n, d, dtype=F64)
+    one[n // 2, d - 1] = 1.0
+    return {
+        "random X": X,
+        "X of size 10": 10 * torch.randn(n, d, generator=rng, dtype=F64),
+        "X of size 100": 100 * torch.randn(n, d, generator=rng, dtype=F64),
+        "X with equal rows": X[:1].repeat(n, 1),
+        "X with a single 1": one,
+        "float32 X": torch.randn(n, d, generator=rng),
+        "float32 X of size 10": 10 * torch.randn(n, d, generator=rng),
+    }
+
+
+def _agree(weights, X, expected, what):
+    """The layer's output is as expected, up to what finite scores leave to the other positions."""
+    slack = 1e-5 if X.dtype == F64 else 1e-4
+    got = position_layer(X, weights)
+    same(got, expected, what, rtol=0, atol=slack * max(1.0, expected.abs().max().item()))
+
+
+def _is(got, wrong):
+    return got.shape == wrong.shape and torch.allclose(got, wrong, rtol=1e-4, atol=1e-5)
+
+
+def _permutation(permutation_layer, perm, d):
+    """The layer's weights; `perm` is a list, or a tensor for an answer that wants one."""
+    try:
+        return permutation_layer(perm, d)
+    except Exception:
+        return permutation_layer(torch.tensor(perm), d)
+
+
+def _convolve(X, kernel):
+    """The circular convolution, tap by tap: X [n, d_in], kernel [d_out, d_in, K] -> [n, d_out]."""
+    n, K = len(X), kernel.shape[-1]
+    kernel = kernel.to(X.dtype)
+    rows = [sum(kernel[:, :, t] @ X[(i + t - K // 2) % n] for t in range(K)) for i in range(n)]
+    return torch.stack(rows)
+
+
+def _orders(rng, n):
+    """A permutation of n places that is not its own inverse."""
+    order = torch.randperm(n, generator=rng).tolist()
+    while all(order[order[i]] == i for i in range(n)):
+        order = torch.randperm(n, generator=rng).tolist()
+    return order
+
+
+@pytest.mark.weight(2)
+def test_identity(identity_layer, rng):
+    """With your weights the layer gives X back, for several sizes and many contents."""
+    for n, d in ((5, 3), (3, 7), (8, 1)):
+        weights = identity_layer(n, d)
+        for name, X in _contents(rng, n, d).items():
+            _agree(weights, X, X, f"the output for n = {n}, d = {d} and {name}")
+
+
+@pytest.mark.weight(2)
+def test_permutation(permutation_layer, rng):
+    """Output i is input perm[i], for permutations that are not their own inverse."""
+    for n, d in ((5, 3), (4, 6), (7, 2)):
+        perm = _orders(rng, n)
+        weights = _permutation(permutation_layer, perm, d)
+        for name, X in _contents(rng, n, d).items():
+            got = position_layer(X, weights)
+            inverse = torch.empty_like(X)
+            inverse[perm] = X
+            check(not _is(got, inverse) or _is(X[perm], inverse), "this is the inverse permutation: output i is input "
+                  "perm[i], you have sent input i to output perm[i]")
+            _agree(weights, X, X[perm], f"the output for perm = {perm} and {name}")
+
+
+def test_permutation_special(permutation_layer, rng):
+    """The identity, a swap and a reversal are permutations too."""
+    X = 5 * torch.randn(4, 3, generator=rng, dtype=F64)
+    for perm in ([0, 1, 2, 3], [0, 2, 1, 3], [3, 2, 1, 0]):
+        _agree(_permutation(permutation_layer, perm, 3), X, X[perm], f"the output for perm = {perm}")
+
+
+@pytest.mark.weight(2)
+def test_pointwise(pointwise_layer, rng):
+    """Every position is multiplied by W, wider or narrower than X, and sees no other position."""
+    for n, d_in, d_out in ((5, 3, 4), (4, 6, 2), (7, 1, 3)):
+        W = torch.randn(d_out, d_in, generator=rng, dtype=F64)
+        weights = pointwise_layer(W, n)
+        for name, X in _contents(rng, n, d_in).items():
+            expected = X @ W.T.to(X.dtype)
+            got, mean = position_layer(X, weights), expected.mean(0, keepdim=True).expand_as(expected)
+            check(not _is(got, mean) or _is(expected, mean), "every position gets the same mean: uniform attention is "
+                  "pooling. Each position must attend to itself")
+            _agree(weights, X, expected, f"the output for W of shape {list(W.shape)}, n = {n} and {name}")
+
+
+@pytest.mark.weight(3)
+@pytest.mark.parametrize("K", [3, 5])
+def test_convolution(convolution_layer, rng, K):
+    """A circular convolution of width K, for signed kernels of several channels."""
+    for n, d_in, d_out in ((7, 2, 3), (6, 4, 2)):
+        kernel = torch.randn(d_out, d_in, K, generator=rng, dtype=F64)
+        weights = convolution_layer(kernel, n)
+        for name, X in _contents(rng, n, d_in).items():
+            got, expected = position_layer(X, weights), _convolve(X, kernel)
+            if name == "random X":
+                padded = F.pad(X.T[None], (K // 2, K // 2), mode="circular")
+                same(expected, F.conv1d(padded, kernel)[0].T, "the suite's own convolution")
+                check(not _is(got, _convolve(X, kernel.flip(-1))), "the kernel is mirrored: tap t reads position "
+                      "i + t - K // 2")
+                zeros = F.conv1d(X.T[None], kernel, padding=K // 2)[0].T
+                check(not _is(got, zeros), "right inside, wrong at the borders: positions go round, (i + t - K // 2) "
+                      "mod n")
+                for shift in (-2, -1, 1, 2):
+                    check(not _is(got, expected.roll(shift, 0)), f"the output is shifted by {shift}: the middle tap, "
+                          "t = K // 2, reads position i itself")
+                check(not _is(got, expected / K), "the result is K times too small: heads are concatenated, not averaged")
+            _agree(weights, X, expected, f"the output for a kernel of shape {list(kernel.shape)}, n = {n} and {name}")
+
+
+@pytest.mark.weight(2)
+@pytest.mark.parametrize("K, n", [(1, 5), (5, 5), (7, 3), (5, 2)], ids=["one-tap", "full", "wider", "much-wider"])
+def test_convolution_of_any_width(convolution_layer, rng, K, n):
+    """One tap, as many taps as positions, and more taps than positions all work: positions go round."""
+    kernel = torch.randn(4, 3, K, generator=rng, dtype=F64)
+    weights = convolution_layer(kernel, n)
+    for name, X in _contents(rng, n, 3).items():
+        _agree(weights, X, _convolve(X, kernel), f"the output for K = {K}, n = {n} and {name}")
+
+
+def test_single_taps(convolution_layer, rng):
+    """A kernel with one tap and the rest zero shifts X round the circle; its sign is kept."""
+    X = torch.randn(6, 2, generator=rng, dtype=F64)
+    for tap in range(5):
+        kernel = torch.zeros(2, 2, 5, dtype=F64)
+        kernel[:, :, tap] = -torch.eye(2, dtype=F64)
+        expected = -X.roll(2 - tap, 0)
+        _agree(convolution_layer(kernel, 6), X, expected, f"the output for a kernel with tap {tap} alone")

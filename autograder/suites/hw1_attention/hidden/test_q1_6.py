@@ -1,0 +1,137 @@
+"""Hidden checks of q1_6: kernel_regression and attention_kernel."""
+
+import math
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from course_utils.checking import check, number, same, tensor
+from course_utils.kernels import dot_exp_kernel, gaussian_kernel, laplace_kernel, lopsided_kernel
+
+F64 = torch.float64
+
+
+def _draw(rng, T=3, S=6, D=4, Dv=5, dtype=F64):
+    return (torch.randn(*shape, generator=rng, dtype=dtype) for shape in ((T, D), (S, D), (S, Dv)))
+
+
+def _estimate(x, xs, ys, kernel):
+    """Nadaraya-Watson, point by point."""
+    rows = []
+    for query in x:
+        weights = [kernel(query, point) for point in xs]
+        rows.append(sum(w * y for w, y in zip(weights, ys, strict=True)) / sum(weights))
+    return torch.stack(rows)
+
+
+def _attention(x, xs, ys):
+    return F.scaled_dot_product_attention(x[None], xs[None], ys[None])[0]
+
+
+@pytest.mark.weight(2)
+@pytest.mark.parametrize("kernel", [gaussian_kernel, laplace_kernel, dot_exp_kernel], ids=lambda k: k.__name__)
+def test_values(kernel_regression, rng, kernel):
+    """The estimate is the mean of the ys, weighted by the kernel between each query and each point."""
+    x, xs, ys = _draw(rng)
+    got = tensor(kernel_regression(x, xs, ys, kernel), "the estimate", (3, 5), F64)
+    K = kernel(x[:, None], xs[None])  # [T, S]
+    check(not torch.allclose(got, K @ ys), "the sum of the weights does not divide the result: they must sum to 1")
+    check(not torch.allclose(got, K @ ys / 6), "you divide by the number of points, not by the sum of the weights")
+    check(not torch.allclose(got, (K / K.sum(0)) @ ys), "the weights sum to 1 over the queries, not over the points")
+    check(not torch.allclose(got, torch.softmax(K, -1) @ ys),
+          "the kernel's values are the weights already, up to their sum: no softmax on top")
+    same(got, _estimate(x, xs, ys, kernel), f"the estimate with {kernel.__name__}")
+
+
+@pytest.mark.weight(2)
+def test_query_comes_first(kernel_regression, rng):
+    """The kernel is called as kernel(query, point): a kernel that is not symmetric tells."""
+    x, xs, ys = _draw(rng)
+    got = tensor(kernel_regression(x, xs, ys, lopsided_kernel), "the estimate", (3, 5), F64)
+    swapped = _estimate(x, xs, ys, lambda a, b: lopsided_kernel(b, a))
+    check(not torch.allclose(got, swapped), "you call the kernel with the point first: the query comes first")
+    same(got, _estimate(x, xs, ys, lopsided_kernel), "the estimate with lopsided_kernel")
+
+
+def test_constant_targets(kernel_regression, rng):
+    """Constant ys come back unchanged, and adding a constant to the ys adds it to the estimate."""
+    x, xs, ys = _draw(rng)
+    constant = torch.randn(5, generator=rng, dtype=F64)
+    for kernel in (gaussian_kernel, lopsided_kernel):
+        same(kernel_regression(x, xs, constant.repeat(6, 1), kernel), constant.repeat(3, 1),
+             "the estimate for constant ys (weights that sum to 1 give the constant back)")
+        plain = tensor(kernel_regression(x, xs, ys, kernel), "the estimate", (3, 5), F64)
+        same(kernel_regression(x, xs, ys + constant, kernel), plain + constant, "the estimate for ys + constant")
+
+
+def test_sizes(kernel_regression, rng):
+    """One query, one point, one feature or one output are fine, and so is float32."""
+    for T, S, D, Dv in ((1, 6, 4, 5), (3, 1, 2, 4), (2, 5, 1, 3), (4, 3, 2, 1), (1, 1, 1, 1)):
+        x, xs, ys = _draw(rng, T, S, D, Dv)
+        got = kernel_regression(x, xs, ys, gaussian_kernel)
+        same(got, _estimate(x, xs, ys, gaussian_kernel), f"the estimate for T={T}, S={S}, D={D}, Dv={Dv}")
+    x, xs, ys = _draw(rng, dtype=torch.float32)
+    same(kernel_regression(x, xs, ys, gaussian_kernel), _estimate(x, xs, ys, gaussian_kernel), "the float32 estimate",
+         atol=1e-5)
+
+
+def test_order_of_points(kernel_regression, rng):
+    """The order of the points does not matter, the order of the queries is that of the estimates."""
+    x, xs, ys = _draw(rng)
+    first = tensor(kernel_regression(x, xs, ys, laplace_kernel), "the estimate", (3, 5), F64)
+    order = torch.randperm(6, generator=rng)
+    same(kernel_regression(x, xs[order], ys[order], laplace_kernel), first, "the estimate with reordered points")
+    same(kernel_regression(x.flip(0), xs, ys, laplace_kernel), first.flip(0), "the estimate with reordered queries")
+    check((first[0] - first[1]).abs().max() > 1e-6, "two different queries have the same estimate")
+
+
+def test_kernel_form(attention_kernel, rng):
+    """The kernel gives one number for two vectors, broadcasts over leading axes and drops the last one."""
+    kernel = attention_kernel(4)
+    x, xs, _ = _draw(rng)
+    one = number(kernel(x[0], xs[0]), "the kernel of two vectors")
+    check(one > 0 and math.isfinite(one), f"the kernel of two vectors is {one}: it must be positive")
+    K = tensor(kernel(x[:, None], xs[None]), "the kernel of [T, 1, D] and [1, S, D]", (3, 6), F64)
+    pairs = torch.tensor([[number(kernel(a, b), "the kernel of two vectors") for b in xs] for a in x], dtype=F64)
+    same(K, pairs, "the kernel of [T, 1, D] and [1, S, D], against pairs of vectors")
+    row = tensor(kernel(x[1], xs), "the kernel of [D] and [S, D]", (6,), F64)
+    same(row, K[1], "the kernel of [D] and [S, D]")
+    high = kernel(x[None, :, None], xs[None, None].expand(2, 1, 6, 4))
+    same(high, K.expand(2, 3, 6), "the kernel of [1, T, 1, D] and [2, 1, S, D]")
+
+
+@pytest.mark.weight(2)
+def test_kernel_ratios(attention_kernel, rng):
+    """For one query, two keys are weighed in the ratio exp(q . (k1 - k2) / sqrt(d)), for every width d."""
+    for d in (2, 5, 9):
+        kernel = attention_kernel(d)
+        q, xs, _ = _draw(rng, 1, 6, d)
+        q = q[0]
+        got = tensor(kernel(q, xs), "the kernel of [D] and [S, D]", (6,), F64).log()
+        got, products = got - got[0], xs @ q - xs[0] @ q
+        check(not torch.allclose(got, products), "the scale is missing: exponents are q . k / sqrt(d)")
+        check(not torch.allclose(got, products / d), "you divide by d: the scale is 1 / sqrt(d)")
+        distances = -(q - xs).square().sum(-1) / 2
+        for scale in (1, math.sqrt(d), d):
+            check(not torch.allclose(got, (distances - distances[0]) / scale), "that is a Gaussian kernel: it weighs "
+                  "long keys down, attention does not")
+        same(got, products / math.sqrt(d), f"the log of the kernel's ratios at d = {d}")
+
+
+@pytest.mark.weight(2)
+def test_kernel_makes_attention(attention_kernel, reference, rng):
+    """A Nadaraya-Watson estimate with your kernel equals scaled dot-product attention."""
+    for T, S, d, Dv in ((3, 6, 4, 5), (2, 7, 9, 3)):
+        x, xs, ys = _draw(rng, T, S, d, Dv)
+        xs = xs * torch.linspace(0.3, 2, S, dtype=F64)[:, None]  # keys of different lengths
+        got = reference.kernel_regression(x, xs, ys, attention_kernel(d))
+        same(got, _attention(x, xs, ys), f"the estimate with your kernel at d = {d}")
+
+
+@pytest.mark.weight(2)
+def test_regression_is_attention(kernel_regression, attention_kernel, rng):
+    """Your regression with your kernel equals scaled dot-product attention with keys xs and values ys."""
+    for T, S, d, Dv in ((3, 6, 4, 5), (5, 2, 3, 7), (2, 9, 16, 3)):
+        x, xs, ys = _draw(rng, T, S, d, Dv)
+        same(kernel_regression(x, xs, ys, attention_kernel(d)), _attention(x, xs, ys), f"the estimate at d = {d}")

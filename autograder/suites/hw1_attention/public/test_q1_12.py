@@ -1,0 +1,108 @@
+"""Public checks of q1_12: weights that turn the position layer into other layers."""
+
+import torch
+import torch.nn.functional as F
+
+from course_utils.checking import check, same
+from course_utils.position_layer import position_layer
+
+F64 = torch.float64
+
+
+def _x(n, d, seed=121):
+    return torch.randn(n, d, generator=torch.Generator().manual_seed(seed), dtype=F64)
+
+
+def _permutation(permutation_layer, perm, d):
+    """The layer's weights; `perm` is a list, or a tensor for an answer that wants one."""
+    try:
+        return permutation_layer(perm, d)
+    except Exception:
+        return permutation_layer(torch.tensor(perm), d)
+
+
+def _close(got, expected, what):
+    same(got, expected, what, rtol=0, atol=1e-5 * max(1.0, expected.abs().max().item()))
+
+
+def test_identity(identity_layer):
+    """The identity gives X back, however large its entries are."""
+    for scale in (1, 10):
+        X = scale * _x(5, 3)
+        _close(position_layer(X, identity_layer(5, 3)), X, f"the layer's output for X of size {scale}")
+
+
+def test_permutation(permutation_layer):
+    """Output i is input perm[i]: with perm = (2, 0, 1) the first output is the last input."""
+    X, perm = _x(3, 2), [2, 0, 1]
+    got = position_layer(X, _permutation(permutation_layer, perm, 2))
+    check(got.shape != X.shape or not torch.allclose(got, X[[1, 2, 0]], atol=1e-5),
+          "this is the inverse permutation: input i went to output perm[i]")
+    _close(got, X[perm], "the layer's output")
+
+
+def test_pointwise(pointwise_layer):
+    """Every position is multiplied by the same W, here [4, 3], and no position sees another."""
+    X, W = _x(5, 3), _x(4, 3, seed=122)
+    _close(position_layer(X, pointwise_layer(W, 5)), X @ W.T, "the layer's output")
+
+
+def test_convolution(convolution_layer):
+    """A circular convolution of width 3: it agrees with torch's conv1d on a circularly padded input."""
+    X, kernel = _x(6, 2), torch.randn(4, 2, 3, generator=torch.Generator().manual_seed(123), dtype=F64)
+    expected = F.conv1d(F.pad(X.T[None], (1, 1), mode="circular"), kernel)[0].T  # [n, d_out]
+    got = position_layer(X, convolution_layer(kernel, 6))
+    mirrored = F.conv1d(F.pad(X.T[None], (1, 1), mode="circular"), kernel.flip(-1))[0].T
+    check(got.shape != expected.shape or not torch.allclose(got, mirrored, atol=1e-5),
+          "the kernel is mirrored: tap t reads position i + t - K // 2")
+    _close(got, expected, "the layer's output")
+
+
+def probe_identity(identity_layer):
+    X = _x(5, 3)
+    return position_layer(X, identity_layer(5, 3))
+
+
+def probe_identity_large(identity_layer):
+    X = 20 * _x(4, 2)
+    return position_layer(X, identity_layer(4, 2))
+
+
+def probe_permutation(permutation_layer):
+    return position_layer(_x(5, 3), _permutation(permutation_layer, [3, 0, 4, 2, 1], 3))
+
+
+def probe_permutation_large(permutation_layer):
+    return position_layer(20 * _x(4, 3), _permutation(permutation_layer, [1, 2, 3, 0], 3))
+
+
+def probe_pointwise(pointwise_layer):
+    return position_layer(_x(5, 3), pointwise_layer(_x(4, 3, seed=122), 5))
+
+
+def probe_pointwise_large(pointwise_layer):
+    return position_layer(20 * _x(3, 4), pointwise_layer(_x(2, 4, seed=122), 3))
+
+
+def _kernel(d_out, d_in, width):
+    return torch.randn(d_out, d_in, width, generator=torch.Generator().manual_seed(124), dtype=F64)
+
+
+def probe_convolution(convolution_layer):
+    return position_layer(_x(6, 2), convolution_layer(_kernel(4, 2, 3), 6))
+
+
+def probe_convolution_one_tap(convolution_layer):
+    return position_layer(_x(4, 2), convolution_layer(_kernel(3, 2, 1), 4))
+
+
+def probe_convolution_full_width(convolution_layer):
+    return position_layer(_x(5, 2), convolution_layer(_kernel(3, 2, 5), 5))
+
+
+def probe_convolution_wider_than_the_input(convolution_layer):
+    return position_layer(_x(3, 2), convolution_layer(_kernel(4, 2, 7), 3))
+
+
+def probe_convolution_large(convolution_layer):
+    return position_layer(20 * _x(6, 2), convolution_layer(_kernel(4, 2, 3), 6))

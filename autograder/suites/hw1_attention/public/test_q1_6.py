@@ -1,0 +1,94 @@
+"""Public checks of q1_6: kernel_regression and attention_kernel."""
+
+import math
+
+import torch
+
+from course_utils.checking import check, number, same, tensor
+from course_utils.kernels import dot_exp_kernel, gaussian_kernel, laplace_kernel, lopsided_kernel
+
+F64 = torch.float64
+
+
+def test_worked_numbers(kernel_regression):
+    """At x = 0, points at 0 and 1 have Gaussian weights in the ratio 1 to exp(-1/2)."""
+    x, xs = torch.zeros(1, 1, dtype=F64), torch.tensor([[0.0], [1.0]], dtype=F64)
+    ys = torch.tensor([[10.0, 0.0], [0.0, 10.0]], dtype=F64)
+    b = math.exp(-0.5)
+    expected = torch.tensor([[10 / (1 + b), 10 * b / (1 + b)]], dtype=F64)  # (6.22, 3.78)
+    same(kernel_regression(x, xs, ys, gaussian_kernel), expected, "the estimate")
+
+
+def test_constant_targets(kernel_regression, rng):
+    """If every y is the same, that is the estimate everywhere: the weights sum to 1."""
+    x, xs = torch.randn(3, 2, generator=rng, dtype=F64), torch.randn(6, 2, generator=rng, dtype=F64)
+    ys = torch.tensor([2.0, -1.0, 0.5, 7.0], dtype=F64).expand(6, 4)
+    same(kernel_regression(x, xs, ys, laplace_kernel), ys[:3], "the estimate (are the weights normalised?)")
+
+
+def test_query_first(kernel_regression):
+    """The kernel is called with the query first: kernel(x, xs). This one is not symmetric."""
+    x, xs = torch.zeros(1, 1, dtype=F64), torch.tensor([[-1.0], [1.0]], dtype=F64)
+    ys = torch.tensor([[1.0], [0.0]], dtype=F64)
+    got = tensor(kernel_regression(x, xs, ys, lopsided_kernel), "the estimate", shape=(1, 1)).item()
+    check(got > 0.5, "this kernel prefers points below the query, your estimate those above: the query comes first")
+    same(got, 1 / (1 + math.exp(-2.0)), "the estimate")
+
+
+def test_attention_kernel(attention_kernel):
+    """attention_kernel(d) on two vectors gives one number, and grows with their dot product over sqrt(d)."""
+    kernel = attention_kernel(4)
+    q = torch.tensor([1.0, 2.0, 0.0, -1.0], dtype=F64)
+    near, far = torch.tensor([2.0, 1.0, 0.0, 0.0], dtype=F64), torch.tensor([0.0, 0.0, 1.0, 0.0], dtype=F64)
+    ratio = number(kernel(q, near), "the kernel of two vectors") / number(kernel(q, far), "the kernel of two vectors")
+    same(ratio, math.exp(4 / 2), "the ratio of two kernel values with q . k = 4 and 0")
+
+
+def _inputs():
+    g = torch.Generator().manual_seed(61)
+    x, xs, ys = (torch.randn(*shape, generator=g, dtype=F64) for shape in ((2, 3), (5, 3), (5, 4)))
+    return x, xs, ys
+
+
+def probe_gaussian(kernel_regression):
+    return kernel_regression(*_inputs(), gaussian_kernel)
+
+
+def probe_lopsided(kernel_regression):
+    return kernel_regression(*_inputs(), lopsided_kernel)
+
+
+def probe_dot_exp(kernel_regression):
+    return kernel_regression(*_inputs(), dot_exp_kernel)
+
+
+def probe_constant_targets(kernel_regression):
+    x, xs, ys = _inputs()
+    return kernel_regression(x, xs, torch.ones_like(ys), laplace_kernel)
+
+
+def probe_one_point(kernel_regression):
+    x, xs, ys = _inputs()
+    return kernel_regression(x, xs[:1], ys[:1], gaussian_kernel)
+
+
+def probe_attention(kernel_regression, attention_kernel):
+    return kernel_regression(*_inputs(), attention_kernel(3))
+
+
+def probe_kernel_ratios(attention_kernel):
+    x, xs, _ = _inputs()
+    K = attention_kernel(3)(x[:, None], xs[None])  # [T, S]
+    return K / K[:, :1]
+
+
+def probe_kernel_of_two_vectors(attention_kernel):
+    x, xs, _ = _inputs()
+    kernel = attention_kernel(3)
+    return number(kernel(x[0], xs[0]), "the kernel") / number(kernel(x[0], xs[1]), "the kernel")
+
+
+def probe_kernel_of_another_width(attention_kernel):
+    kernel = attention_kernel(16)
+    a, b = torch.linspace(-1, 1, 16, dtype=F64), torch.linspace(0, 1, 16, dtype=F64)
+    return number(kernel(a, b), "the kernel") / number(kernel(a, 0 * b), "the kernel")

@@ -1,0 +1,144 @@
+"""Public checks of q1_7: attention."""
+
+import math
+
+import torch
+
+from course_utils.checking import check, same, tensor
+
+F64 = torch.float64
+
+
+def _run(attention, q, k, v, **options):
+    got = attention(q, k, v, **options)
+    check(isinstance(got, (tuple, list)) and len(got) == 2, "attention returns the pair (out, weights)")
+    out = tensor(got[0], "the output", (*q.shape[:-1], v.shape[-1]), q.dtype)
+    return out, tensor(got[1], "the weights", (*q.shape[:-1], k.shape[-2]), q.dtype)
+
+
+def test_worked_numbers(attention):
+    """Dot products 112 and 96 at width 64 give scores 14 and 12, hence weights 0.8808 and 0.1192."""
+    q, k = torch.ones(1, 1, 64, dtype=F64), torch.tensor([[[1.75], [1.5]]], dtype=F64).expand(1, 2, 64)
+    v = torch.tensor([[[1.0, 0.0, 5.0], [0.0, 1.0, 5.0]]], dtype=F64)
+    out, weights = _run(attention, q, k, v)
+    a, b = 1 / (1 + math.exp(-2.0)), 1 / (1 + math.exp(2.0))
+    check(weights[0, 0, 0] < 0.9999, "weights of 1 and 0: the scale 1 / sqrt(64) is missing")
+    same(weights, torch.tensor([[[a, b]]], dtype=F64), "the weights")
+    same(out, torch.tensor([[[a, b, 5.0]]], dtype=F64), "the output")
+
+
+def test_padding(attention, rng):
+    """True in key_padding_mask blocks a key: it has weight 0, and the others sum to 1."""
+    q, k = torch.randn(2, 3, 4, generator=rng, dtype=F64), torch.randn(2, 5, 4, generator=rng, dtype=F64)
+    v = torch.randn(2, 5, 6, generator=rng, dtype=F64)
+    padding = torch.tensor([[False] * 5, [False, False, False, True, True]])
+    out, weights = _run(attention, q, k, v, key_padding_mask=padding)
+    check((weights[1, :, :3] > 0).any(), "the real keys have no weight: is the mask upside down? True = padding")
+    check((weights[1, :, 3:] == 0).all(), "a padded key has weight")
+    same(weights.sum(-1), torch.ones(2, 3, dtype=F64), "the sum of the weights over the keys")
+    short, _ = _run(attention, q[1:], k[1:, :3], v[1:, :3])
+    same(out[1:], short, "the output of the padded row, against the same row without its padding")
+
+
+def test_causal(attention, rng):
+    """With causal=True query i sees key j iff j <= i + (S - T): the last query sees everything."""
+    for T, S in ((4, 4), (2, 5), (3, 1)):
+        q, k, v = (torch.randn(2, n, 3, generator=rng, dtype=F64) for n in (T, S, S))
+        _, weights = _run(attention, q, k, v, causal=True)
+        seen = torch.arange(S) <= torch.arange(T)[:, None] + S - T
+        check(torch.equal(weights != 0, seen.expand(2, T, S)),
+              f"for T={T} and S={S} the queries see the wrong keys: row by row you have\n{(weights[0] != 0).int()}, "
+              f"expected\n{seen.int()}")
+
+
+def test_nothing_to_see(attention, rng):
+    """A query with every key blocked gets output 0 and weights 0, never NaN; inputs are not changed."""
+    q, k, v = (torch.randn(2, n, 4, generator=rng, dtype=F64) for n in (3, 5, 5))
+    padding = torch.tensor([[False] * 5, [True] * 5])
+    kept = [x.clone() for x in (q, k, v, padding)]
+    out, weights = _run(attention, q, k, v, key_padding_mask=padding)
+    check(out.isfinite().all() and weights.isfinite().all(), "NaN: a softmax over nothing but -inf")
+    check((weights[1] == 0).all() and (out[1] == 0).all(), "with every key blocked, both must be exactly 0")
+    check((weights[0].sum(-1) - 1).abs().max() < 1e-9, "the weights of the other row no longer sum to 1")
+    for name, a, b in zip(("q", "k", "v", "key_padding_mask"), (q, k, v, padding), kept, strict=True):
+        check(torch.equal(a, b), f"{name} was changed in place: work on new tensors")
+
+
+def _inputs(*lead, T=3, S=5, D=4, Dv=6):
+    g = torch.Generator().manual_seed(71)
+    return [torch.randn(*lead, *shape, generator=g, dtype=F64) for shape in ((T, D), (S, D), (S, Dv))]
+
+
+PADDING = torch.tensor([[False, False, True, False, True], [True, False, False, False, False]])
+
+
+def probe_plain(attention):
+    return attention(*_inputs(2))
+
+
+def probe_weights(attention):
+    return attention(*_inputs(2))[1]
+
+
+def probe_padding(attention):
+    return attention(*_inputs(2), key_padding_mask=PADDING)
+
+
+def probe_causal_square(attention):
+    return attention(*_inputs(2, T=4, S=4), causal=True)
+
+
+def probe_causal_fewer_queries(attention):
+    return attention(*_inputs(2), causal=True)
+
+
+def probe_causal_more_queries(attention):
+    return attention(*_inputs(2, T=6, S=4), causal=True)
+
+
+def probe_padding_and_causal(attention):
+    return attention(*_inputs(2, T=4), key_padding_mask=PADDING, causal=True)
+
+
+def probe_all_padded(attention):
+    return attention(*_inputs(2), key_padding_mask=PADDING | torch.tensor([[True], [False]]))
+
+
+def probe_beta(attention):
+    return attention(*_inputs(2), beta=1.7)
+
+
+def probe_beta_zero(attention):
+    return attention(*_inputs(2), beta=0.0)
+
+
+def probe_beta_with_padding(attention):
+    return attention(*_inputs(2), key_padding_mask=PADDING, beta=0.9)
+
+
+def probe_heads(attention):
+    return attention(*_inputs(2, 3))
+
+
+def probe_heads_padding(attention):
+    return attention(*_inputs(2, 3), key_padding_mask=PADDING)
+
+
+def probe_heads_all_masks(attention):
+    return attention(*_inputs(2, 3, T=4), key_padding_mask=PADDING, causal=True, beta=0.6)
+
+
+def probe_large_scores(attention):
+    q, k, v = _inputs(2)
+    return attention(100 * q, 100 * k, v, key_padding_mask=PADDING)
+
+
+def probe_float32(attention):
+    return [str(x.dtype) for x in attention(*(x.float() for x in _inputs(2)), key_padding_mask=PADDING)]
+
+
+def probe_gradient(attention):
+    q, k, v = (x.requires_grad_() for x in _inputs(2))
+    out, _ = attention(q, k, v, key_padding_mask=PADDING | torch.tensor([[True], [False]]))
+    (out * torch.linspace(-1, 1, out.numel(), dtype=F64).reshape(out.shape)).sum().backward()
+    return [q.grad, k.grad, v.grad]

@@ -1,0 +1,1413 @@
+# ---
+# jupyter:
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Homework 1: From alignment scores to attention
+#
+# A translator who reads a long sentence once, closes the book and then writes the translation from memory
+# will lose something on the way. A translator who may look back at the page before every word will not.
+# Attention is the second translator. This notebook builds it from its smallest part, a softmax with a
+# temperature, up to the scaled dot-product attention that every Transformer is made of, and then takes it
+# apart again to see why each piece is there.
+#
+# **When you are done, you will be able to**
+#
+# - write a softmax that survives huge scores and empty rows, and say what its temperature does;
+# - tell from a Jacobian whether a softmax still learns or has frozen;
+# - put attention between two recurrent networks, and train it to reverse sequences in a few seconds;
+# - recognise attention as kernel regression, a method from 1964;
+# - write scaled dot-product attention with padding and causal masks that never returns a NaN;
+# - derive the factor $1/\sqrt{d}$ instead of believing it;
+# - predict what happens to the output when a key moves, grows, or changes its place;
+# - choose weights by hand that make attention an identity, a permutation or a convolution.
+#
+# **Time**: about an hour of reading, and about five hours of work for all thirteen questions (100 points).
+# You need linear algebra, a little probability, and some PyTorch. No GPU, no downloads.
+
+# %% [markdown]
+# ### Contents
+#
+# | part | questions |
+# |---|---|
+# | I. Looking back | 1.1 softargmax · 1.2 its Jacobian · 1.3 scores · 1.4 one step · 1.5 a seq2seq model |
+# | II. Attention is a weighted average | 1.6 kernel regression · 1.7 scaled dot-product attention |
+# | III. How sharp should it be? | 1.8 mean and variance of a score · 1.9 the temperature you need |
+# | IV. Moving the pieces | 1.10 one key moves · 1.11 tokens trade places · 1.12 attention as other layers |
+# | V. Reading with a pencil | 1.13 spot the error |
+#
+# **How to work.** Every question has a text, one answer cell, a check and a ladder of help. Fill in the
+# answer cell (replace the `raise NotImplementedError`), run it, then run the check below it. The check
+# tries your answer on small examples and says what it found; the grader that computes your points runs the
+# same kind of check on many more inputs, and relies on nothing that is not written in this notebook. The
+# help is folded: first what you might be seeing, then a hint, then a sketch in words. Opening it costs
+# nothing.
+#
+# Answers 1.1 and 1.3 to 1.7 are parts of models, so gradients must flow through them: stay in PyTorch
+# there, and do not `detach`. Elsewhere any way to the right number is fine, unless the text rules it out.
+#
+# Pictures that need your answers appear as soon as the answers are there. Later questions may use your
+# earlier functions; where you skipped one, PyTorch's own will do unless the question says otherwise.
+
+# %% [markdown]
+# ### The convention card
+#
+# The same in all six homeworks. Some rows belong to later ones; the row on blocked keys will matter in an
+# hour.
+
+# %% [markdown] card=true
+# The convention card of the course stands here.
+
+# %%
+import math
+from collections.abc import Callable
+
+import matplotlib.pyplot as plt  # noqa: F401  (for pictures of your own)
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from course_utils import Grader, after, pick_device, plots, seed_everything
+from course_utils.derivations import compare_lines
+from course_utils.kernels import gaussian_kernel
+from course_utils.position_layer import position_layer
+from course_utils.reversal import D_MODEL, VOCAB, greedy_accuracy, reversal_batch, train_reversal
+from course_utils.spot_the_error import DERIVATION
+
+seed_everything(0)
+device = pick_device()
+grader = Grader("hw1_attention")
+
+# %% [markdown]
+# # Part I. Looking back
+#
+# In 2014 a neural translator was two recurrent networks: an *encoder* read the source and handed over its
+# last hidden state, and a *decoder* wrote the target from that one vector (Sutskever 2014, Cho 2014). One
+# vector of fixed size for a sentence of any length: the longer the sentence, the worse the translation.
+# Bahdanau (2015) kept **all** the encoder's states and let the decoder choose among them before every word.
+# Luong (2015) made the choice simpler, and it is Luong's version that we build in this part:
+#
+# 1. *score* every encoder state against the decoder's present state,
+# 2. turn the scores into weights that are positive and sum to one,
+# 3. average the encoder states with these weights, and use the average.
+#
+# We begin in the middle, with step 2, since all the rest depends on it.
+
+# %% [markdown] question="q1_1"
+# ## 1.1 Softargmax: choosing softly
+#
+# Given scores $s_1, \dots, s_n$, the hard choice is the argmax: all the weight on the largest score. It has
+# no useful derivative, so nothing can be learned through it. The soft choice is
+#
+# $$a_i = \frac{e^{\beta s_i}}{\sum_j e^{\beta s_j}}$$
+#
+# Most people call it softmax, but it is the *argmax* that it softens (it returns a place, not a value), and
+# so we call the function `softargmax`. The number $\beta \ge 0$ is the inverse temperature: $\beta = 0$
+# spreads the weight evenly, and as $\beta$ grows the largest score takes all. For the scores $(2, 1, 0)$:
+#
+# | $\beta$ | weights |
+# |---|---|
+# | 0 | 0.333, 0.333, 0.333 |
+# | 1 | 0.665, 0.245, 0.090 |
+# | 4 | 0.982, 0.018, 0.000 |
+#
+# The formula is short; the work is at its edges. Your function must
+#
+# - take `scores` of any shape and any floating dtype, normalise over the axis `dim` only, and keep shape
+#   and dtype;
+# - be **stable**: scores of size $10^4$ or $-10^4$ in float32 must give weights, neither NaN nor infinity;
+# - read the score `-inf` as "blocked": its weight is exactly 0, for every `beta`, also for `beta = 0`,
+#   where the unblocked scores share the weight evenly;
+# - return **zeros** for a slice in which every score is `-inf` (nothing to choose from, so nothing is
+#   chosen), and send back a gradient of zero there, not NaN.
+#
+# `beta` is a finite number $\ge 0$; scores are finite or `-inf`. Other slices must not notice an empty
+# neighbour, and as everywhere in this course the input is not changed in place. You may use `torch.softmax`
+# or write the exponentials yourself.
+
+# %% question="q1_1" points=6 minutes=15 difficulty=2
+def softargmax(scores: Tensor, beta: float = 1.0, dim: int = -1) -> Tensor:
+    """Softmax of beta * scores along dim, same shape and dtype; a slice that is all -inf gives zeros."""
+    # BEGIN SOLUTION
+    blocked = scores == -math.inf
+    z = (beta * scores.masked_fill(blocked, 0.0)).masked_fill(blocked, -math.inf)  # 0 * inf would be NaN
+    top = z.amax(dim, keepdim=True)
+    e = torch.exp(z - top.masked_fill(top == -math.inf, 0.0))  # the largest exponent is 0: no overflow
+    total = e.sum(dim, keepdim=True)
+    return e / total.masked_fill(total == 0, 1.0)
+    # END SOLUTION
+
+
+# %% [markdown] help="q1_1"
+# symptom: You get NaN. Large scores: `exp` overflowed to infinity, and infinity divided by infinity is NaN.
+# A row of `-inf`: you subtracted a maximum of `-inf`, or divided by a sum of 0. If only the *gradient* is
+# NaN, the NaN was made first and hidden afterwards: autograd still walks through it.
+#
+# hint: Adding a constant to all scores of a slice changes nothing, so you may subtract the slice's maximum,
+# after which the largest exponent is 0. For an empty slice, make the maximum and the sum harmless *before*
+# they are used. And think about what `beta * scores` is when `beta` is 0 and a score is `-inf`.
+#
+# pseudo-code: Remember where the scores are `-inf`. Multiply the others by beta; the blocked ones are
+# `-inf` again. Take the maximum along the axis, and where it is `-inf` use 0. Exponentiate what is left
+# after subtracting it. Sum along the axis, and where the sum is 0 use 1. Divide.
+
+# %% [markdown]
+# What does the temperature do? Here are the weights of four scores as $\beta$ grows, and as a dotted line
+# how spread out they are: their entropy, divided by $\ln 4$. It falls from 1 (an even spread) towards 0 (a
+# hard choice), and it never turns back: its slope is $-\beta$ times the variance of the scores under the
+# weights, which is never positive. Look at the second score: its weight grows at first, as long as the
+# score is above the average, and then it loses.
+
+# %% tags=["plot"]
+with after("q1_1"):
+    scores = torch.tensor([2.0, 1.5, 0.0, -1.0])
+    betas = torch.linspace(0, 6, 121)
+    weights = torch.stack([softargmax(scores, beta) for beta in betas.tolist()])  # [121, 4]
+    entropy = -torch.special.xlogy(weights, weights).sum(-1) / math.log(4)
+    lines = {f"weight of score {s:g}": w for s, w in zip(scores.tolist(), weights.T, strict=True)}
+    plots.curves(
+        betas, lines | {"entropy / ln 4": entropy}, "inverse temperature beta", "weight", "From even to hard",
+        alt="Four weights start at 0.25 for beta 0; as beta grows the largest tends to 1, the others to 0.",
+    )
+
+
+# %% [markdown] question="q1_2"
+# ## 1.2 The Jacobian: when a softmax stops learning
+#
+# Let $y = \mathrm{softmax}(z)$ for a vector $z$ of $n$ scores. How does weight $i$ react to score $j$?
+# Differentiate, and the answer needs nothing but the weights:
+#
+# $$J_{ij} = \frac{\partial y_i}{\partial z_j} = y_i\,(\delta_{ij} - y_j)
+# \qquad\text{with } \delta_{ij} = 1 \text{ if } i = j \text{ and } 0 \text{ otherwise.}$$
+#
+# At $z = (0, 0)$ the weights are $\tfrac12, \tfrac12$ and
+# $J = \begin{pmatrix} 0.25 & -0.25 \\ -0.25 & 0.25 \end{pmatrix}$: what one weight gains the other loses.
+# Each row sums to 0, and so does each column.
+#
+# Learning goes through $J$: every gradient that reaches the scores has been multiplied by it. So its size
+# says how much can still be learned. We measure the size by the Frobenius norm, the root of the sum of the
+# squared entries, and call it the `saturation` of $z$ (a *small* value means a saturated softmax). At
+# $(0, 0)$ it is 0.5.
+#
+# Prince (2023) asks for the derivatives at $z = (-3, 1, 100, 5, -1)$. One score towers over the others, and
+# all 25 derivatives all but vanish: the largest is $5.64 \cdot 10^{-42}$. Not zero, though! A careless
+# program prints exactly 0 for $\partial y_3 / \partial z_3$, because $y_3$ rounds to 1 and $1 - y_3$ to 0.
+# You can do better: the part of the weight that $i$ does *not* have is the sum of the others, and that sum
+# is computed without loss.
+#
+# Write
+#
+# - `softmax_jacobian(z)`: the matrix `[n, n]` in closed form, in `z`'s dtype. No autograd (no
+#   `torch.autograd`, no `torch.func`, no finite differences). Entries are compared absolutely, so an exact
+#   0 in place of $10^{-42}$ costs no points; but now you know how to do better;
+# - `saturation(z)`: the Frobenius norm of that matrix, as one number (a float).
+#
+# `z` is a vector `[n]` of finite scores, $n \ge 1$, and may be large ($\pm 10^4$).
+
+# %% question="q1_2" points=7 minutes=20 difficulty=2
+def softmax_jacobian(z: Tensor) -> Tensor:
+    """The derivative of softmax(z) by z in closed form: z [n] -> J [n, n], J[i, j] = d y_i / d z_j."""
+    # BEGIN SOLUTION
+    y = softargmax(z)  # [n]
+    off = -torch.outer(y, y)  # [n, n]
+    off = off - torch.diag(off.diagonal())  # right outside the diagonal, 0 on it
+    return off - torch.diag(off.sum(-1))  # rows of J sum to 0: J_ii = y_i * (sum of the other y)
+    # END SOLUTION
+
+
+def saturation(z: Tensor) -> float:
+    """The Frobenius norm of the softmax's Jacobian at z [n]: near 0 where the softmax has saturated."""
+    # BEGIN SOLUTION
+    return torch.linalg.norm(softmax_jacobian(z.double())).item()  # squares of 1e-42 need float64's range
+    # END SOLUTION
+
+
+# %% [markdown] help="q1_2"
+# symptom: Your matrix has only a diagonal (then its rows do not sum to 0), or all entries are positive
+# (then a sign is lost), or the entry at `[2, 2]` for the saturated example is exactly 0 while its
+# neighbours are around 1e-42.
+#
+# hint: There are two cases. For $i \ne j$ the entry is $-y_i y_j$. For $i = j$ it is $y_i (1 - y_i)$, and
+# $1 - y_i$ is better computed as the sum of all the other weights. The rows of $J$ sum to 0: that gives the
+# diagonal from the rest of its row.
+#
+# pseudo-code: Compute y with a stable softmax. Make the matrix of minus y_i times y_j. Replace its
+# diagonal: entry (i, i) is minus the sum of the other entries of row i. The saturation is the root of the
+# sum of all squared entries, turned into a float.
+
+# %% [markdown]
+# First, the size of the Jacobian for eight random scores, multiplied by a growing factor: the median and
+# the mean over 400 draws. Then the 25 entries at $(-3, 1, 100, 5, -1)$, as powers of ten. A saturated
+# softmax is **in**sensitive: moving any score by 1 moves no weight by more than $10^{-41}$. It will not
+# learn its way out, either, since the gradient that could tell it to is multiplied by the same $J$. Keep
+# this picture in mind for Part III.
+
+# %% tags=["plot"]
+with after("q1_2"):
+    draws = torch.randn(400, 8, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
+    factors = torch.logspace(-1, 2, 25)
+    sizes = torch.tensor([[saturation(factor * z) for z in draws] for factor in factors])  # [25, 400]
+    plots.curves(
+        factors, {"median": sizes.median(1).values, "mean": sizes.mean(1)}, "factor on the scores",
+        "size of the Jacobian", "Large scores freeze the softmax", logx=True, logy=True,
+        alt="The Jacobian's size falls off for factors beyond 1, the median far faster than the mean.",
+    )
+    z = torch.tensor([-3.0, 1.0, 100.0, 5.0, -1.0], dtype=torch.float64)
+    plots.heatmap(
+        softmax_jacobian(z).abs().log10(), rows=z.tolist(), cols=z.tolist(), vmin=None,
+        title="log10 |J| at (-3, 1, 100, 5, -1)", xlabel="by score", ylabel="weight of score",
+        alt="Exponents from -41 to -89; the largest stand in the row and column of the score 100.",
+    )
+
+
+# %% [markdown] question="q1_3"
+# ## 1.3 Alignment scores: four ways to compare
+#
+# Now step 1. The decoder is in state $q$ (the **query**), the encoder has left its states $k_1, \dots, k_S$
+# (the **keys**), and we want one number per key that says how well it fits. Luong (2015) tried four kinds:
+#
+# | kind | score of key $k_s$ | parameters |
+# |---|---|---|
+# | `"dot"` | $q^\top k_s$ | none |
+# | `"general"` | $q^\top W k_s$ | `W: [D, D]` |
+# | `"concat"` | $v^\top \tanh(W\,[q; k_s])$ | `W: [A, 2D]`, `v: [A]` |
+# | `"location"` | entry $s$ of $W q$ | `W: [S, D]` |
+#
+# $[q; k]$ is the query followed by the key, in this order. `concat` is the additive score of Bahdanau
+# (2015) in another coat. `location` is the odd one out: it looks at the query only, and has learned by
+# heart which *place* to look at.
+#
+# A small number for the order of things: with $q = (1, 2)$ and the keys $(3, 0)$ and $(0, 1)$, `dot` gives
+# $3$ and $2$. With $W = \begin{pmatrix} 0 & 1 \\ 0 & 0 \end{pmatrix}$, `general` gives $0$ and $1$; with
+# $W$ transposed it would be $6$ and $0$. So the order matters: the query stands on the left of $W$.
+#
+# Write `luong_scores(query, keys, kind, W=None, v=None)` for a batch: `query` is `[B, D]`, one query for
+# each example, `keys` is `[B, S, D]`, the result is `[B, S]`, in the inputs' dtype. These are the scores,
+# before any softmax, and without any scaling. Parameters that a kind does not need are `None`. An unknown
+# `kind` raises a `ValueError`.
+
+# %% question="q1_3" points=7 minutes=20 difficulty=2
+def luong_scores(
+    query: Tensor, keys: Tensor, kind: str, W: Tensor | None = None, v: Tensor | None = None
+) -> Tensor:
+    """Luong's alignment scores: query [B, D], keys [B, S, D] -> [B, S].
+
+    W is [D, D] for "general", [A, 2D] for "concat" (with v [A]), [S, D] for "location"; "dot" has none.
+    """
+    # BEGIN SOLUTION
+    if kind == "dot":
+        return torch.einsum("bd,bsd->bs", query, keys)
+    if kind == "general":
+        return torch.einsum("bd,de,bse->bs", query, W, keys)
+    if kind == "concat":
+        both = torch.cat([query[:, None].expand_as(keys), keys], dim=-1)  # [B, S, 2D]
+        return torch.tanh(both @ W.T) @ v  # [B, S]
+    if kind == "location":
+        return query @ W.T  # [B, S]
+    raise ValueError(f"unknown kind of score: {kind!r}")
+    # END SOLUTION
+
+
+# %% [markdown] help="q1_3"
+# symptom: `general` is right for a symmetric `W` and wrong otherwise: you have used its transpose. `concat`
+# gives an error about shapes: the query has no axis for the keys yet. All rows of the batch look alike: you
+# compared a query with another example's keys.
+#
+# hint: `torch.einsum` lets you write the formula with its indices: `b` for the batch, `d` for the query's
+# features, `e` for the key's, `s` for the place. An index that is missing on the right of the arrow is
+# summed over.
+#
+# pseudo-code: dot: for every b and s, sum over d of query times key. general: the same, with W between
+# them, its first index on the query's side. concat: repeat the query for every key, put the key behind it
+# along the last axis, multiply by W transposed, tanh, then the inner product with v. location: query times
+# W transposed; the keys are not used.
+
+# %% [markdown]
+# Here are the scores of four queries against six keys, and below them the scores after the keys have been
+# shuffled. Three kinds follow their keys to the new places. `location` does not notice: its scores belong
+# to places, not to what stands there.
+
+# %% tags=["plot"]
+with after("q1_3"):
+    rng = torch.Generator().manual_seed(3)
+    queries, keys = torch.randn(4, 8, generator=rng), torch.randn(6, 8, generator=rng)
+    W, W2, W3 = (torch.randn(n, m, generator=rng) for n, m in ((8, 8), (16, 16), (6, 8)))
+    v = torch.randn(16, generator=rng)
+    arguments = {
+        "dot": {}, "general": {"W": W / 3}, "concat": {"W": W2 / 4, "v": v}, "location": {"W": W3},
+    }
+    shuffle = [3, 0, 5, 1, 4, 2]
+    for order, title in ((range(6), "keys in order"), (shuffle, "keys shuffled")):
+        memory = keys[list(order)].expand(4, 6, 8)  # the same keys for each of the four queries
+        panels = {kind: luong_scores(queries, memory, kind, **more) for kind, more in arguments.items()}
+        plots.heatmaps(
+            panels, rows=range(4), cols=order, title=title, xlabel="key", ylabel="query", vmin=-7, vmax=7,
+            alt=f"Scores of four queries against six keys, {title}, for dot, general, concat and location.",
+        )
+
+
+# %% [markdown] question="q1_4"
+# ## 1.4 One step of attention
+#
+# Step 2 you have, step 3 is quickly said. With the weights $a = \mathrm{softmax}(\text{scores})$ over the
+# $S$ keys, the **context** is the weighted average of the keys,
+#
+# $$c = \sum_{s=1}^{S} a_s\, k_s ,$$
+#
+# and Luong mixes it with the decoder's state into the *attentional state*
+#
+# $$\tilde h = \tanh\big(W_f\,[q; c]\big),$$
+#
+# from which the next word is predicted. Note who plays which part: the decoder's state asks (query), and
+# the encoder's states both answer to the question (keys) and are what is handed over (values). In 1.7 these
+# two jobs of the encoder's states will get two different vectors.
+#
+# With $q = (1, 2)$ and the keys $(3, 0)$, $(0, 1)$ from above, the dot scores are $3, 2$, the weights
+# $0.731, 0.269$ and the context is $(2.193, 0.269)$.
+#
+# Write `luong_step(query, keys, W_f, kind="dot", W=None, v=None)`: `query` `[B, D]`, `keys` `[B, S, D]`,
+# `W_f` `[E, 2D]` (any $E$; often $E = D$), and `kind`, `W`, `v` as in 1.3. In a batch of rows the formula
+# reads $\tilde h = \tanh([q; c]\, W_f^\top)$. Return the pair `(h_tilde, weights)`: `h_tilde` is `[B, E]`,
+# `weights` is `[B, S]`. The query comes first in $[q; c]$, there is no scaling ($\beta = 1$), no mask and
+# no bias.
+
+# %% question="q1_4" points=6 minutes=15 difficulty=1
+def luong_step(
+    query: Tensor,
+    keys: Tensor,
+    W_f: Tensor,
+    kind: str = "dot",
+    W: Tensor | None = None,
+    v: Tensor | None = None,
+) -> tuple[Tensor, Tensor]:
+    """One Luong step: query [B, D], keys [B, S, D], W_f [E, 2D] -> h_tilde [B, E], weights [B, S]."""
+    # BEGIN SOLUTION
+    weights = softargmax(luong_scores(query, keys, kind, W, v))  # [B, S]
+    context = torch.einsum("bs,bsd->bd", weights, keys)  # [B, D]
+    h_tilde = torch.tanh(torch.cat([query, context], dim=-1) @ W_f.T)  # [B, E]
+    return h_tilde, weights
+    # END SOLUTION
+
+
+# %% [markdown] help="q1_4"
+# symptom: The weights of one example sum to something other than 1: the softmax ran over the batch instead
+# of the keys. `h_tilde` leaves the interval from -1 to 1: the tanh is missing. Everything has the right
+# shape but the wrong value: look at the order of query and context before `W_f`.
+#
+# hint: Three lines: weights from your 1.3 and 1.1, context as a weighted sum over the keys, then the two
+# halves side by side along the last axis.
+#
+# pseudo-code: Weights: softargmax of the scores over the last axis. Context: for every example, the sum
+# over s of weight s times key s. Put query and context together, query first, multiply by W_f transposed,
+# tanh. Return that, and the weights.
+
+# %% [markdown]
+# A toy translation shows what the weights are good for. Each French word below is a vector of meaning, and
+# the decoder's state is the meaning that it wants to say next (we made these vectors up; a trained model
+# finds its own). French puts this adjective behind its noun, English in front, and the bright squares show
+# the decoder jumping there and back.
+
+# %% tags=["plot"]
+with after("q1_4"):
+    meanings = {"article": 0, "cat": 1, "black": 2, "sleep": 3, "on": 4, "sofa": 5}
+    source = {"le": "article", "chat": "cat", "noir": "black", "dort": "sleep", "sur": "on", "un": "article",
+              "canapé": "sofa"}
+    target = {"the": "article", "black": "black", "cat": "cat", "sleeps": "sleep", "on": "on", "a": "article",
+              "sofa": "sofa"}
+    place = torch.eye(7) * 2  # which word of the sentence, so that the two articles differ
+    concept = torch.eye(6) * 2
+    keys = torch.cat([concept[[meanings[m] for m in source.values()]], place], dim=-1)  # [7, 13]
+    queries = torch.cat([concept[[meanings[m] for m in target.values()]], place / 2], dim=-1)  # [7, 13]
+    _, weights = luong_step(queries, keys.expand(7, 7, 13), torch.eye(26))
+    plots.heatmap(
+        weights, rows=list(target), cols=list(source), title="Where the decoder looks",
+        xlabel="source word", ylabel="word being written",
+        alt="Large weights along the diagonal, except that black looks at noir and cat at chat.",
+    )
+
+
+# %% [markdown] question="q1_5"
+# ## 1.5 A sequence-to-sequence model with attention
+#
+# Time to build the second translator. The task is small and merciless: read 12 random symbols and write
+# them **backwards**. A model without attention has to press all twelve through one vector of 32 numbers,
+# and gets about half of them. With attention it only has to learn where to look.
+#
+# Write the module `AttentionSeq2Seq(vocab_src, vocab_tgt, d_model)`:
+#
+# - an **encoder**: embed the source tokens, run a GRU over them; its states are the memory,
+#   `[B, S, d_model]`;
+# - a **decoder**: embed the target tokens, run a second GRU over them, started from the encoder's last
+#   *real* state;
+# - between them, the attention of 1.4 at every decoder step: score the step's state against the memory,
+#   softmax, context, $\tilde h$;
+# - a linear layer from $\tilde h$ to the logits.
+#
+# `forward(src, tgt_in, key_padding_mask=None)` returns `(logits, weights)`:
+#
+# | | shape | meaning |
+# |---|---|---|
+# | `src` | int64 `[B, S]` | source tokens |
+# | `tgt_in` | int64 `[B, T]` | what the decoder reads: a start token first, so it is already shifted |
+# | `key_padding_mask` | bool `[B, S]` or `None` | **True = padding**, always on the right |
+# | `logits` | `[B, T, vocab_tgt]` | `logits[:, t]` predicts what follows `tgt_in[:, t]` |
+# | `weights` | `[B, T, S]` | the weights of each step: exactly 0 on padding, rows sum to 1 |
+#
+# What the suite relies on, and nothing more: (1) `logits[:, t]` depends on `tgt_in[:, :t + 1]` and never on
+# later tokens. (2) **Source padding never changes the logits**: not through the tokens that stand there,
+# not through how many there are; the decoder must start from the state after the last real token, not after
+# the padding. (3) A source that is *all* padding has weights 0 and finite logits. (4) The returned weights
+# are those that the model uses, and gradients reach the encoder through them. (5) Rows of a batch do not
+# influence each other. (6) It works for any $S$ and $T$, and learns the task. Names of parameters, kind of
+# score and all else inside are yours. `nn.GRU`, `nn.Embedding` and `nn.Linear` may be used,
+# `nn.MultiheadAttention` is of no help. Make no tensor on a fixed device.
+
+# %% [markdown]
+# **The training run.** The grader builds `AttentionSeq2Seq(10, 11, 32)` and trains it as
+# `course_utils.reversal.train_reversal` does, the very function that you run below: 12 tokens out of 10
+# symbols (and a start token, number 10, in the target vocabulary), batches of 64, Adam with rate 0.01,
+# gradient norm clipped to 1, 300 steps: a few seconds on one CPU core. Then the model writes new sequences
+# *by itself*, one greedy token at a time, and we count the share of right tokens. Models that follow 1.4
+# reach 0.82 to 0.95, models that ignore the context stay below 0.5, and the bar is **0.75**, the better of
+# two runs. (Do not scale the scores here: with $1/\sqrt{d}$ the same model learns more slowly and may miss
+# the bar.)
+
+# %% question="q1_5" points=12 minutes=45 difficulty=4
+class AttentionSeq2Seq(nn.Module):
+    """GRU encoder and GRU decoder with Luong attention between them."""
+
+    def __init__(self, vocab_src: int, vocab_tgt: int, d_model: int) -> None:
+        """Make the embeddings, the two GRUs, the attention's parameters and the output layer."""
+        super().__init__()
+        # BEGIN SOLUTION
+        self.src_embed = nn.Embedding(vocab_src, d_model)
+        self.tgt_embed = nn.Embedding(vocab_tgt, d_model)
+        self.encoder = nn.GRU(d_model, d_model, batch_first=True)
+        self.decoder = nn.GRU(d_model, d_model, batch_first=True)
+        self.W = nn.Linear(d_model, d_model, bias=False)  # the score is "general"
+        self.W_f = nn.Linear(2 * d_model, d_model, bias=False)
+        self.out = nn.Linear(d_model, vocab_tgt)
+        # END SOLUTION
+
+    def forward(
+        self, src: Tensor, tgt_in: Tensor, key_padding_mask: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """src [B, S], tgt_in [B, T], mask bool [B, S] -> logits [B, T, vocab_tgt], weights [B, T, S]."""
+        # BEGIN SOLUTION
+        if key_padding_mask is None:
+            key_padding_mask = torch.zeros_like(src, dtype=torch.bool)
+        memory, _ = self.encoder(self.src_embed(src))  # [B, S, D]
+        lengths = (~key_padding_mask).sum(1)  # [B]
+        after_n = F.pad(memory, (0, 0, 1, 0))  # [B, S + 1, D]: the state after n tokens stands at place n
+        start = after_n.take_along_dim(lengths[:, None, None], dim=1)  # [B, 1, D]
+        states, _ = self.decoder(self.tgt_embed(tgt_in), start.transpose(0, 1).contiguous())  # [B, T, D]
+        scores = self.W(states) @ memory.mT  # [B, T, S]
+        weights = softargmax(scores.masked_fill(key_padding_mask[:, None], -math.inf))  # [B, T, S]
+        h_tilde = torch.tanh(self.W_f(torch.cat([states, weights @ memory], dim=-1)))  # [B, T, D]
+        return self.out(h_tilde), weights
+        # END SOLUTION
+
+
+# %% [markdown] help="q1_5"
+# symptom: The loss falls but the greedy accuracy stays near 0.45: the context does not reach the output.
+# The loss falls to nothing within a few steps and the greedy accuracy is poor: the decoder sees the token
+# that it should predict, so look for a second shift. Padding moves the logits: the decoder was started from
+# the state after the padding, or the weights were masked after the softmax.
+#
+# hint: The decoder's states do not depend on the attention here, so you can run its GRU over the whole
+# `tgt_in` at once and attend for all steps in one matrix product. The number of real tokens of each row is
+# a sum over the mask; the state that you need stands at that number minus one, and for a row without real
+# tokens there is none: zeros are a good start.
+#
+# pseudo-code: Memory: encoder GRU over the embedded source. Start: for each row, the memory at its last
+# real token (zeros if it has none). States: decoder GRU over the embedded target from that start. Scores:
+# each state against each memory entry, minus infinity on padding. Weights: softargmax over the source.
+# Context: weights times memory. Logits: a linear layer on the tanh of another linear layer on state and
+# context side by side.
+
+# %% [markdown]
+# The second picture is the reward: nobody told the model where to look, and yet its weights run against the
+# grain of the source. The line need not be the exact anti-diagonal. A GRU state knows its neighbours too,
+# so a model may well look one place beside, and be right.
+
+# %% tags=["training"]
+with after("q1_5"):
+    seed_everything(0)
+    model = AttentionSeq2Seq(VOCAB, VOCAB + 1, D_MODEL).to(device)
+    losses = train_reversal(model, seed=0)
+    print(f"greedy accuracy after {len(losses)} steps: {greedy_accuracy(model):.3f}")
+    plots.curves(
+        range(len(losses)), {"loss": losses}, "step", "cross-entropy", "Learning to reverse twelve symbols",
+        alt="The training loss falls from about 2.4 towards 0 within a few hundred steps.",
+    )
+    src, tgt_in, tgt_out = (x.to(device) for x in reversal_batch(1, torch.Generator().manual_seed(5)))
+    with torch.no_grad():
+        _, weights = model(src, tgt_in)
+    plots.heatmap(
+        weights[0], rows=tgt_out[0].tolist(), cols=src[0].tolist(), title="Learned alignment", numbers=False,
+        xlabel="source symbol", ylabel="symbol to write",
+        alt="Attention weights of a trained model on one sequence: a bright band runs against the diagonal.",
+    )
+
+
+# %% [markdown]
+# # Part II. Attention is a weighted average
+#
+# Nothing in the formula knows about translation, or about recurrent networks. There are places with
+# something stored at each of them, there is a place where we want to know something, and we average what is
+# stored with weights that fall off as the places become less alike. Statisticians have done this for a long
+# time.
+
+# %% [markdown] question="q1_6"
+# ## 1.6 Kernel regression, 1964
+#
+# You have points $x_1, \dots, x_S$ with measured values $y_1, \dots, y_S$, and want a guess at a new point
+# $x$. Nadaraya (1964) and Watson (1964) independently proposed to average the measurements, the similar
+# points counting more:
+#
+# $$\hat y(x) = \frac{\sum_j K(x, x_j)\, y_j}{\sum_j K(x, x_j)} .$$
+#
+# $K$ is a *kernel*, a positive number that says how alike two points are, such as the Gaussian
+# $e^{-\|x - x_j\|^2 / 2}$. The same formula with patches of pixels for points is the non-local means of
+# Buades (2005), which denoises a photograph by averaging over all the places that look alike. And if you
+# read it with $x$ as the query, $x_j$ as the keys and $y_j$ as the *values*, there is exactly one kernel
+# that makes it attention.
+#
+# Write
+#
+# - `kernel_regression(x, xs, ys, kernel)`: `x` `[T, D]`, `xs` `[S, D]`, `ys` `[S, Dv]`, result `[T, Dv]` in
+#   the inputs' dtype. You call `kernel(a, b)` with **the query first** (a kernel need not be symmetric). It
+#   broadcasts over the leading axes and drops the last: with `a` of shape `[..., D]` and `b` of shape
+#   `[..., D]` it gives `[...]`, on two vectors one number. At every query at least one kernel value is well
+#   above 0, so the division needs no guard;
+# - `attention_kernel(d)`: returns such a kernel (a function of `a` and `b`, as above), with which the
+#   regression equals scaled dot-product attention with queries `x`, keys `xs` and values `ys` of width `d`,
+#   that is with scores $x \cdot x_j / \sqrt d$. It does not normalise anything: the regression does.
+#
+# By hand: `x` $= 0$, `xs` $= (0, 1)$, `ys` $= (10, 20)$, all of width 1. The Gaussian weights are $1$ and
+# $e^{-1/2} = 0.607$, the guess is $(10 + 0.607 \cdot 20) / 1.607 = 13.78$. With the attention kernel both
+# weights are $e^0 = 1$ and the guess is 15: the query 0 is equally alike to everything.
+
+# %% question="q1_6" points=8 minutes=20 difficulty=2
+def kernel_regression(
+    x: Tensor, xs: Tensor, ys: Tensor, kernel: Callable[[Tensor, Tensor], Tensor]
+) -> Tensor:
+    """The Nadaraya-Watson estimate at each query: x [T, D], xs [S, D], ys [S, Dv] -> [T, Dv]."""
+    # BEGIN SOLUTION
+    weights = kernel(x[:, None], xs[None])  # [T, S]
+    return weights @ ys / weights.sum(-1, keepdim=True)  # [T, Dv]
+    # END SOLUTION
+
+
+def attention_kernel(d: int) -> Callable[[Tensor, Tensor], Tensor]:
+    """The kernel(a, b) that makes kernel regression equal to scaled dot-product attention of width d."""
+    # BEGIN SOLUTION
+    def kernel(a: Tensor, b: Tensor) -> Tensor:
+        return torch.exp((a * b).sum(-1) / math.sqrt(d))  # [..., d], [..., d] -> [...]
+
+    return kernel
+    # END SOLUTION
+
+
+# %% [markdown] help="q1_6"
+# symptom: A shape error from the kernel: `x` is `[T, D]` and `xs` is `[S, D]`, and these do not broadcast
+# yet. Constant values come back changed: the weights were not divided by their sum, or were summed over the
+# queries.
+#
+# hint: Give `x` an axis for the keys and `xs` one for the queries, so that every query meets every key. If
+# that looks like magic, write two loops first: the kernel also takes two single vectors. For the kernel,
+# write attention's weight as a fraction and compare its numerator with $K(x, x_j)$.
+#
+# pseudo-code: Weights: the kernel of x with shape T, 1, D and xs with shape 1, S, D, which gives T, S.
+# Result: the weights times ys, each row divided by the row's sum of weights. The attention kernel: sum of
+# the products over the last axis, divided by the root of d, exponentiated.
+
+# %% [markdown]
+# Thirty noisy measurements of a curve, and three regressions. The Gaussian follows the data. The attention
+# kernel on the bare numbers does not: $e^{x x_j}$ has no notion of *near*, it prefers keys that are
+# **large**, so a query on the right listens to the rightmost points only, however far they are. Give all
+# keys the same length (here: put the points on an arc of a circle) and the two agree. This is no accident:
+# $\|q - k\|^2 = \|q\|^2 - 2\, q \cdot k + \|k\|^2$, the first term cancels in the division, and if $\|k\|$
+# is the same for all keys so does the last.
+
+# %% tags=["plot"]
+with after("q1_6"):
+    rng = torch.Generator().manual_seed(6)
+    xs = torch.rand(30, 1, generator=rng, dtype=torch.float64) * 6 - 3
+    ys = torch.sin(2 * xs) + 0.5 * xs + 0.2 * torch.randn(30, 1, generator=rng, dtype=torch.float64)
+    x = torch.linspace(-3, 3, 200, dtype=torch.float64)[:, None]
+    width = 0.35  # of the Gaussian, in units of x
+
+    def arc(x: Tensor) -> Tensor:
+        """The points on an arc of a circle, so large that the attention kernel has the Gaussian's width."""
+        angle = x / 2
+        return 2 * 2**0.25 / width * torch.cat([angle.cos(), angle.sin()], dim=-1)  # [n, 2]
+
+    plots.scatter_with_curve(
+        xs[:, 0], ys[:, 0], x[:, 0], title="One regression, three kernels", points="measurements", curves={
+            "Gaussian": kernel_regression(x / width, xs / width, ys, gaussian_kernel)[:, 0],
+            "attention, bare": kernel_regression(x / width, xs / width, ys, attention_kernel(1))[:, 0],
+            "attention, equal lengths": kernel_regression(arc(x), arc(xs), ys, attention_kernel(2))[:, 0],
+        },
+        alt="Noisy points; Gaussian and equal-length attention follow them, bare attention is nearly a step.",
+    )
+
+
+# %% [markdown] question="q1_7"
+# ## 1.7 Scaled dot-product attention
+#
+# Here is the function that gave this course its subject. Vaswani (2017) takes many queries at once, gives
+# keys and values their own vectors, and divides the scores by the root of their width:
+#
+# $$\mathrm{attention}(Q, K, V) = \mathrm{softmax}\!\left(\frac{Q K^\top}{\sqrt{d}}\right) V,$$
+#
+# the softmax running over the **keys**, separately for every query. One query by hand, $d = 4$: if its dot
+# products with two keys are 4 and 2, the scores are 2 and 1, the weights 0.731 and 0.269.
+#
+# Write `attention(q, k, v, key_padding_mask=None, causal=False, beta=None)`, which returns
+# `(out, weights)`.
+#
+# - **Shapes**: `q` `[B, T, D]`, `k` `[B, S, D]`, `v` `[B, S, Dv]` give `out` `[B, T, Dv]`, `weights`
+#   `[B, T, S]`. With heads, `q` `[B, H, T, Dh]` and so on, give `[B, H, T, Dv]` and `[B, H, T, S]`. $T$,
+#   $S$, $D$ and $D_v$ may all differ.
+# - **Scale**: the scores are `beta` times the dot products; `beta=None` means $1/\sqrt{D}$ with $D$ the
+#   last axis of `q` (with heads: $1/\sqrt{D_h}$). `beta = 0` is a legal value: an even spread over the keys
+#   that are not blocked.
+# - **`key_padding_mask`**: bool `[B, S]`, **True = padding**, at any place: that key gets weight exactly 0
+#   from every query (and head) of its example.
+# - **`causal=True`**: query $i$ sees key $j$ if and only if $j \le i + (S - T)$, counting from 0. For
+#   $T = S$ this is the lower triangle. For $T < S$ the queries are the *last* $T$ of $S$ positions, so the
+#   last query sees all keys. For $T > S$ the first $T - S$ queries see nothing.
+# - Both masks may come together: a key is blocked if either blocks it.
+# - **A row with every key blocked** has weights exactly 0 and output exactly 0, and all gradients are
+#   finite.
+# - `weights` are the weights after masking, they sum to 1 over the keys in every row that sees at least one
+#   key.
+# - dtype and device are those of `q`; inputs (the mask too) are not changed; no tensor is made on a fixed
+#   device.
+#
+# `F.scaled_dot_product_attention` and `nn.MultiheadAttention` may **not** be used in this answer.
+
+# %% question="q1_7" points=14 minutes=40 difficulty=3
+def attention(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    key_padding_mask: Tensor | None = None,
+    causal: bool = False,
+    beta: float | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Scaled dot-product attention, without F.scaled_dot_product_attention or nn.MultiheadAttention.
+
+    q [B, T, D], k [B, S, D], v [B, S, Dv] -> out [B, T, Dv], weights [B, T, S]; or with heads [B, H, ...].
+    key_padding_mask: bool [B, S], True = padding. causal: query i sees key j iff j <= i + (S - T).
+    """
+    # BEGIN SOLUTION
+    T, S, D = q.shape[-2], k.shape[-2], q.shape[-1]
+    scores = q @ k.mT  # [B, ..., T, S]
+    if causal:
+        later = torch.ones(T, S, dtype=torch.bool, device=q.device).triu(S - T + 1)  # [T, S]
+        scores = scores.masked_fill(later, -math.inf)
+    if key_padding_mask is not None:
+        heads = [1] * (q.dim() - 2)
+        scores = scores.masked_fill(key_padding_mask.view(-1, *heads, S), -math.inf)  # [B, (1,) 1, S]
+    weights = softargmax(scores, 1 / math.sqrt(D) if beta is None else beta)  # [B, ..., T, S]
+    return weights @ v, weights
+    # END SOLUTION
+
+
+# %% [markdown] help="q1_7"
+# symptom: Columns of the weights sum to 1 instead of rows: the softmax runs over the queries. A check with
+# heads fails where the one without passes: your mask broadcasts against the wrong axes. A causal check with
+# $T < S$ fails: your triangle starts in the upper left corner. NaN: a row is fully blocked. Only gradients
+# are NaN: you repaired the NaN after it was made.
+#
+# hint: Set blocked scores to `-inf` *before* the softmax, with `masked_fill`, and leave the rest to your
+# `softargmax`: it was made for empty rows. A padding mask `[B, S]` needs an axis for the queries and, with
+# heads, one for the heads. `triu` and `tril` take a `diagonal` that shifts the triangle.
+#
+# pseudo-code: Scores: q times k with its last two axes swapped. Blocked: a T by S triangle of the pairs
+# with j greater than i + S - T, if causal; the padding mask, with axes of size 1 between B and S; either
+# blocks. Blocked scores become minus infinity. Weights: softargmax over the last axis with beta, or with
+# one over the root of the last axis' size. Output: weights times v.
+
+# %% [markdown]
+# The same scores under four masks. In the second, the last two keys are padding. The fourth is what a model
+# sees that writes word by word and has kept its old keys: three new queries, eight keys, and the last query
+# sees them all.
+
+# %% tags=["plot"]
+with after("q1_7"):
+    rng = torch.Generator().manual_seed(7)
+    q, k = torch.randn(1, 8, 4, generator=rng), torch.randn(1, 8, 4, generator=rng)
+    v = torch.eye(8)[None]
+    padding = torch.arange(8)[None] >= 6
+    panels = {
+        "no mask": attention(q, k, v)[1][0],
+        "padding": attention(q, k, v, key_padding_mask=padding)[1][0],
+        "causal": attention(q, k, v, causal=True)[1][0],
+        "causal, T = 3": attention(q[:, -3:], k, v, causal=True)[1][0],
+    }
+    plots.heatmaps(
+        panels, xlabel="key", ylabel="query",
+        alt="Attention weights without mask, with two padded keys, causal, and causal for three queries.",
+    )
+
+
+# %% [markdown]
+# You have now written the heart of the Transformer, and with your 1.6 you can check it against statistics:
+# `attention` with keys `xs` and values `ys` is kernel regression with `attention_kernel`. The two must
+# agree to the last digits.
+
+# %% tags=["plot"]
+with after("q1_6", "q1_7", what="comparison"):
+    rng = torch.Generator().manual_seed(8)
+    x, xs, ys = (torch.randn(n, m, generator=rng, dtype=torch.float64) for n, m in ((5, 3), (9, 3), (9, 2)))
+    by_regression = kernel_regression(x, xs, ys, attention_kernel(3))  # [5, 2]
+    by_attention = attention(x[None], xs[None], ys[None])[0][0]  # [5, 2]
+    print(f"largest difference: {(by_regression - by_attention).abs().max().item():.1e}")
+
+
+# %% [markdown]
+# # Part III. How sharp should it be?
+#
+# Why divide by $\sqrt d$, and not by $d$, or not at all? In 1.2 you saw that scores which lie far apart
+# freeze the softmax. So we ask how far apart they lie at the start of training, when queries and keys are
+# as good as random.
+
+# %% [markdown] question="q1_8"
+# ## 1.8 Mean and variance of a score
+#
+# Let $q$ and $k$ be two **independent** random vectors in $\mathbb{R}^d$, both distributed as
+# $N(\mu, \sigma^2 I)$: the same mean vector $\mu$, and independent entries of standard deviation $\sigma$
+# around it. Their dot product $q \cdot k = \sum_i q_i k_i$ is a random number. What are its mean and its
+# variance?
+#
+# You need no more than this: the mean of a sum is the sum of the means; for independent variables the mean
+# of a product is the product of the means, and the variance of a sum is the sum of the variances; and
+# $E[x^2] = \mathrm{Var}(x) + E[x]^2$. Take care with the product $q_i k_i$: *both* factors are random, and
+# the variance of a product is not the product of the variances unless the means are 0.
+#
+# Write four functions. `mu` is a tensor `[d]` (any $d \ge 1$, entries of any sign and size), `sigma` a
+# positive number, the **standard deviation**; a "number" as a result is a Python number or a 0-dim tensor.
+#
+# - `dot_mean(mu, sigma)`: the mean of $q \cdot k$, a number;
+# - `dot_variance(mu, sigma)`: its variance, a number;
+# - `unit_scale(d)`: the number by which $q \cdot k$ must be **divided** so that its variance becomes 1 when
+#   the entries are standard normal ($\mu = 0$, $\sigma = 1$);
+# - `variance_lines(mu, sigma)`: your derivation of the variance, as a list of **at least three** lines.
+#   Every line is a number, the value of that line's expression at the given `mu` and `sigma`, so all lines
+#   are equal. Begin with a line close to the definition (say, sums of moments of single entries), end with
+#   your closed form. Write each line as it would stand on paper: the grader evaluates your lines at random
+#   points, and tells you the first that breaks.
+#
+# To check yourself: for $\mu = (1, -1, 2)$ and $\sigma = 0.5$ the mean is 6 and the variance is 3.1875.
+
+# %% question="q1_8" points=8 minutes=25 difficulty=3
+def dot_mean(mu: Tensor, sigma: float) -> Tensor | float:
+    """The mean of q . k for independent q, k ~ N(mu, sigma^2 I): mu [d] -> a number."""
+    # BEGIN SOLUTION
+    return mu @ mu
+    # END SOLUTION
+
+
+def dot_variance(mu: Tensor, sigma: float) -> Tensor | float:
+    """The variance of q . k for independent q, k ~ N(mu, sigma^2 I): mu [d] -> a number."""
+    # BEGIN SOLUTION
+    return 2 * sigma**2 * (mu @ mu) + len(mu) * sigma**4
+    # END SOLUTION
+
+
+def unit_scale(d: int) -> float:
+    """The divisor that gives q . k variance 1 when the d entries of q and k are standard normal."""
+    # BEGIN SOLUTION
+    return math.sqrt(d)
+    # END SOLUTION
+
+
+def variance_lines(mu: Tensor, sigma: float) -> list[Tensor | float]:
+    """The derivation of dot_variance, line by line: at least three numbers, all equal."""
+    # BEGIN SOLUTION
+    second = mu**2 + sigma**2  # [d]: E[q_i^2], and E[k_i^2] too
+    return [
+        (second * second - (mu * mu) ** 2).sum(),  # sum of E[q_i^2] E[k_i^2] - (E[q_i] E[k_i])^2
+        (mu**4 + 2 * mu**2 * sigma**2 + sigma**4 - mu**4).sum(),  # the square, multiplied out
+        (2 * mu**2 * sigma**2 + sigma**4).sum(),
+        2 * sigma**2 * (mu @ mu) + len(mu) * sigma**4,
+    ]
+    # END SOLUTION
+
+
+# %% [markdown] help="q1_8"
+# symptom: You are right for $\mu = 0$ and wrong otherwise. If your variance is
+# $\sum_i \sigma^2(\mu_i^2 + \sigma^2)$ you held the query fixed and let only the key vary: that is half of
+# the story, the mean over $q$ of the variance given $q$. If you have an extra factor $d$, you counted the
+# sum over the entries twice.
+#
+# hint: The $d$ products $q_i k_i$ are independent of each other, so their variances add. For one product,
+# $\mathrm{Var}(q_i k_i) = E[q_i^2]\,E[k_i^2] - (E[q_i]\,E[k_i])^2$, and $E[q_i^2]$ is not $\sigma^2$.
+#
+# pseudo-code: Mean: the sum over i of mu_i times mu_i. One product's variance: (mu_i squared plus sigma
+# squared) squared, minus mu_i to the fourth. Multiply out, see what cancels, sum over i; one of the two
+# terms left does not depend on i and is counted d times. For the unit scale, put mu to 0 and sigma to 1 and
+# take the root.
+
+# %% [markdown]
+# Does it hold? Below are the scores of 100,000 pairs of random vectors (standard normal entries) for three
+# widths. Raw, they spread like $\sqrt d$; divided by `unit_scale(d)` they nearly lie on top of each other.
+# The last picture shows what the softmax feels: the median size of its Jacobian for eight keys. Without the
+# division it collapses as $d$ grows; with it, it stays. Note *median*: near-ties happen at every width, and
+# there a softmax still learns, so the mean falls only like $1/\sqrt d$. It is the typical example that
+# learns nothing.
+
+# %% tags=["plot"]
+with after("q1_8", what="test of your lines"):
+    mu, sigma = torch.tensor([0.3, -1.2, 2.0, 0.7], dtype=torch.float64), 0.8
+    print("your derivation:", compare_lines(variance_lines(mu, sigma)))
+with after("q1_8"):
+    rng = torch.Generator().manual_seed(9)
+    widths, edges = (4, 16, 64), torch.linspace(-20, 20, 81)
+    dots = {d: (torch.randn(100_000, d, generator=rng) * torch.randn(100_000, d, generator=rng)).sum(-1)
+            for d in widths}
+    for title, scale, span in (("Raw scores", lambda d: 1, 20), ("Divided by unit_scale(d)", unit_scale, 4)):
+        centres = (edges[:-1] + edges[1:]) / 2 * span / 20
+        density = {f"d = {d}": torch.histc(dots[d] / scale(d), 80, -span, span) / 100_000 * 40 / span
+                   for d in widths}
+        plots.curves(
+            centres, density, "score", "density", title,
+            alt=f"{title}: histograms of the dot product of random vectors of width 4, 16 and 64.",
+        )
+
+# %% tags=["plot"]
+with after("q1_2", "q1_8"):
+    rng, widths = torch.Generator().manual_seed(10), [4**i for i in range(1, 7)]
+    raw, scaled = [], []
+    for d in widths:
+        q, k = torch.randn(200, d, generator=rng), torch.randn(200, 8, d, generator=rng)
+        scores = torch.einsum("nd,nsd->ns", q, k)  # [200, 8]
+        raw.append(np.median([saturation(z) for z in scores]))
+        scaled.append(np.median([saturation(z / unit_scale(d)) for z in scores]))
+    plots.curves(
+        widths, {"raw": raw, "divided by unit_scale(d)": scaled}, "width d", "median size of the Jacobian",
+        "What still gets through a softmax over eight keys", logx=True, logy=True, marks=True,
+        alt="With growing width the Jacobian's size collapses for raw scores and is level for scaled ones.",
+    )
+
+
+# %% [markdown] question="q1_9"
+# ## 1.9 The temperature you need
+#
+# The scale $1/\sqrt d$ is a starting point. A model that wants to *copy* one value must make its softmax
+# sharp, by larger queries and keys, which is the same as a larger $\beta$. How large? The largest weight is
+#
+# $$a_{\max}(\beta) = \frac{1}{\sum_j e^{-\beta \Delta_j}}, \qquad \Delta_j = s_{\max} - s_j \ge 0,$$
+#
+# which starts at $1/n$ for $\beta = 0$ and grows with $\beta$. With $m$ scores tied at the top it can never
+# exceed $1/m$.
+#
+# Write `beta_to_focus(scores, p)`: the smallest $\beta \ge 0$ at which the largest weight reaches `p`, as a
+# Python float. `scores` is a tensor `[n]` of finite scores, $n \ge 1$, in any dtype; `p` is a number,
+# $0 < p \le 1$. With $m$ the number of scores equal to the largest:
+#
+# | case | answer |
+# |---|---|
+# | `p` $\le 1/n$ | `0.0`: an even spread is enough (so it is for $n = 1$, always) |
+# | $1/n <$ `p` $< 1/m$ | the finite $\beta$ with $a_{\max}(\beta) = p$ |
+# | `p` $\ge 1/m$, and `p` $> 1/n$ | `math.inf`: no finite $\beta$ gets there; $1/m$ itself is only a limit |
+#
+# So for $n > 1$, `p = 1` always gives `inf`; and if *all* scores are tied, the answer is 0 up to `p`
+# $= 1/n$ and `inf` above. Scores count as tied when they are exactly equal. Adding a constant to all scores
+# must not change the answer, and doubling them must halve it.
+#
+# By hand: for the scores $(1, 0)$ and $p = 0.9$ we need $1 + e^{-\beta} = 1/0.9$, so
+# $\beta = \ln 9 = 2.197$. For $(1, 1, 0)$ and $p = 0.45$: $2 + e^{-\beta} = 1/0.45$, so
+# $\beta = \ln 4.5 = 1.504$; for $p = 0.5$ it is `inf`. In general there is no closed form, but $a_{\max}$
+# is monotone, and a monotone function can be inverted by halving an interval. Find it to nine digits or
+# better.
+
+# %% question="q1_9" points=7 minutes=25 difficulty=3
+def beta_to_focus(scores: Tensor, p: float) -> float:
+    """The smallest beta >= 0 at which the largest weight of softargmax(scores, beta) is p: scores [n]."""
+    # BEGIN SOLUTION
+    s = scores.double()
+    gaps = s.max() - s  # [n]
+    n, m = len(gaps), int((gaps == 0).sum())
+    if p <= 1 / n:
+        return 0.0
+    if p >= 1 / m:
+        return math.inf
+    others = gaps[gaps > 0]  # [n - m]
+    room = (1 - m * p) / p  # a_max = 1 / (m + sum of e^(-beta * gap)) >= p  <=>  that sum <= room
+    low, high = 0.0, 1 / others.min().item()
+    while torch.exp(-high * others).sum() > room:
+        low, high = high, 2 * high
+    for _ in range(200):
+        middle = (low + high) / 2
+        enough = torch.exp(-middle * others).sum() <= room
+        low, high = (low, middle) if enough else (middle, high)
+    return high
+    # END SOLUTION
+
+
+# %% [markdown] help="q1_9"
+# symptom: Your loop never ends, or returns something like 1e300: `p` is not reachable (a tie at the top, or
+# `p = 1`). Your answer is a little off for `p` near 1: $1/p - 1$ loses digits if you compare sums that are
+# close to 1; compare the small parts instead.
+#
+# hint: Deal with the two cases of the table that need no search first. Then find some $\beta$ that is
+# enough (try 1, 2, 4, 8, ...), and halve the interval between one that is not enough and one that is, a
+# hundred times or so. Everything depends on the gaps to the largest score only.
+#
+# pseudo-code: Gaps: the largest score minus each score, in float64. n is their number, m the number of
+# zeros among them. If p is at most 1/n return 0; if it is at least 1/m return infinity. Low is 0, high is
+# 1; while high is not enough, double it. Repeat: if the middle is enough it is the new high, else the new
+# low. Return high.
+
+# %% [markdown]
+# The largest weight as $\beta$ grows, for scores with a clear winner, with a close second and with a tie at
+# the top. The dots are your answers for $p = 0.45$, $0.8$ and $0.99$, where there are any. Then the price
+# of focus: the $\beta$ that it takes for a weight of 0.9, against the gap between the winner and seven
+# equal rivals. It goes like one over the gap.
+
+# %% tags=["plot"]
+with after("q1_9"):
+    cases = {"clear winner": [2.0, 0.5, 0.0, -1.0], "close second": [2.0, 1.6, 0.0, -1.0],
+             "tie at the top": [2.0, 2.0, 0.0, -1.0]}
+    betas = torch.linspace(0, 13, 200, dtype=torch.float64)
+    tops, dots = {}, []
+    for name, values in cases.items():
+        scores = torch.tensor(values, dtype=torch.float64)
+        tops[name] = torch.stack([torch.softmax(beta * scores, -1).max() for beta in betas])
+        dots += [(beta_to_focus(scores, p), p) for p in (0.45, 0.8, 0.99)]
+    found = [dot for dot in dots if dot[0] < math.inf]
+    plots.scatter_with_curve(
+        [b for b, _ in found], [p for _, p in found], betas, tops, "beta", "largest weight",
+        "How much beta buys how much focus", points="your answers",
+        alt="Three curves rise from 0.25: two tend to 1, the one with a tie to 0.5; dots mark the answers.",
+    )
+    gaps = torch.logspace(-2, 1, 13, dtype=torch.float64)
+    needed = [beta_to_focus(torch.tensor([gap] + [0.0] * 7), 0.9) for gap in gaps.tolist()]
+    plots.curves(
+        gaps, {"p = 0.9, seven rivals": needed}, "gap to the rivals", "beta needed", "The price of focus",
+        logx=True, logy=True, marks=True,
+        alt="On logarithmic axes the beta that is needed falls with the gap along a line of slope -1.",
+    )
+
+
+# %% [markdown]
+# # Part IV. Moving the pieces
+#
+# We know how attention works when it is left alone. Now push it a little and see what moves: one key
+# (1.10), the order of all tokens (1.11), and finally the weight matrices themselves (1.12).
+
+# %% [markdown] question="q1_10"
+# ## 1.10 One key moves
+#
+# Take a single query $q$, keys $k_1, \dots, k_S$ (the rows of $K$) and values $v_1, \dots, v_S$ (the rows
+# of $V$). The output is $h = \sum_s a_s v_s$ with $a = \mathrm{softmax}(\beta\, K q)$. How does $h$ change
+# if key $j$ moves a little? The key acts through its score alone, $\partial s_j / \partial k_j = q$, and
+# the score through the Jacobian of 1.2. Put the two together, and what comes out is short enough to
+# remember: a derivative of the shape `[Dv, D]`, whose entry $(a, b)$ is $\partial h_a / \partial k_{j,b}$.
+# It moves the output on the straight line between $h$ and $v_j$, and nowhere else.
+#
+# And if key $j$ is not moved but *stretched*, $k_j \to \alpha\, k_j$ with $\alpha \to \infty$? "A longer
+# key gets more weight" is a popular answer, and it is wrong half of the time: the score becomes
+# $\alpha\, q \cdot k_j$, and that depends on the sign of $q \cdot k_j$. There are three cases. You find
+# them.
+#
+# Write, for `q` `[D]`, `K` `[S, D]`, `V` `[S, Dv]`, an integer `j` with $0 \le j < S$ (counted from 0) and
+# a number `beta` $> 0$ (there is no other scale: the scores are `beta` times the dot products):
+#
+# - `key_jacobian(q, K, V, j, beta)`: the derivative of $h$ by key $j$, `[Dv, D]`. The closed form is one
+#   line; find it;
+# - `elongated_limit(q, K, V, j, beta)`: the limit `[Dv]` of the output as key $j$ is stretched without end,
+#   its value $v_j$ staying as it is. The three cases are $q \cdot k_j > 0$, $< 0$ and exactly $= 0$. Think
+#   of the case of a single key, $S = 1$, too: a softmax over one score is 1 whatever the score, so the
+#   output is $v_j$ in all three cases.
+#
+# Both keep the inputs' dtype.
+
+# %% question="q1_10" points=8 minutes=25 difficulty=3
+def key_jacobian(q: Tensor, K: Tensor, V: Tensor, j: int, beta: float) -> Tensor:
+    """The derivative of one query's output by key j: q [D], K [S, D], V [S, Dv] -> [Dv, D]."""
+    # BEGIN SOLUTION
+    a = softargmax(K @ q, beta)  # [S]
+    h = a @ V  # [Dv]
+    return beta * a[j] * torch.outer(V[j] - h, q)  # [Dv, D]
+    # END SOLUTION
+
+
+def elongated_limit(q: Tensor, K: Tensor, V: Tensor, j: int, beta: float) -> Tensor:
+    """The output of one query as key j is stretched without end: q [D], K [S, D], V [S, Dv] -> [Dv]."""
+    # BEGIN SOLUTION
+    scores = K @ q  # [S]
+    if scores[j] > 0 or len(K) == 1:
+        return V[j].clone()  # all the weight goes to key j
+    if scores[j] < 0:
+        scores = torch.where(torch.arange(len(K), device=K.device) == j, -math.inf, scores)  # key j drops out
+    return softargmax(scores, beta) @ V  # [Dv]
+    # END SOLUTION
+
+
+# %% [markdown] help="q1_10"
+# symptom: The Jacobian has the shape `[D, Dv]`: swap the two vectors of the outer product. It is too large
+# by a constant: `beta` is missing. It does not vanish when all values are equal, although the output cannot
+# move then: you have $v_j$ where it should be $v_j - h$. The limit is wrong for half of all queries: look
+# at the sign.
+#
+# hint: By the chain rule,
+# $\partial h / \partial k_j = \sum_i v_i\, \partial a_i / \partial s_j \cdot \beta q^\top$. Put in
+# $\partial a_i / \partial s_j = a_i(\delta_{ij} - a_j)$ and sum over $i$: the first part leaves $a_j v_j$,
+# the second $a_j$ times the whole output. For the limit ask where the score of key $j$ goes: to $+\infty$,
+# to $-\infty$, or nowhere?
+#
+# pseudo-code: Jacobian: weights a, output h; beta times a_j times the outer product of (v_j minus h) with
+# q. Limit: if there is one key, or the dot product of q and k_j is positive, v_j. If it is negative, the
+# attention output over the other keys alone. If it is zero, the output as it is.
+
+# %% [markdown]
+# Four keys in the plane, three queries, and key 0 stretched from its own length to sixteen times that.
+# First its weight: one query gives it everything, one nothing, one does not notice. Then the distance
+# between the output and *your* limit, which must go to zero in all three cases. Last, a small test of your
+# Jacobian: move the key a little, and compare.
+
+# %% tags=["plot"]
+with after("q1_10"):
+    rng = torch.Generator().manual_seed(11)
+    K, V = (torch.randn(4, n, generator=rng, dtype=torch.float64) for n in (2, 3))
+    K[0] = torch.tensor([1.0, 0.5])
+    queries = {"q . k > 0": [0.6, 0.4], "q . k = 0": [-0.5, 1.0], "q . k < 0": [-0.6, -0.4]}
+    stretches = torch.linspace(1, 16, 61, dtype=torch.float64)
+    weight, distance = {}, {}
+    for name, values in queries.items():
+        q = torch.tensor(values, dtype=torch.float64)
+        stretched = K.expand(61, 4, 2).clone()  # [61, S, D]
+        stretched[:, 0] *= stretches[:, None]
+        a = torch.softmax(stretched @ q, -1)  # [61, S]
+        weight[name] = a[:, 0]
+        distance[name] = (a @ V - elongated_limit(q, K, V, 0, 1.0)).norm(dim=-1).clamp(min=1e-12)
+    plots.curves(stretches, weight, "stretch", "weight of key 0", "A longer key",
+                 alt="As key 0 is stretched its weight rises to 1, stays, or falls to 0.")
+    plots.curves(stretches, distance, "stretch", "distance to your limit", "Does it get there?", logy=True,
+                 alt="The distance between output and limit falls towards zero for all three queries.")
+    step = torch.zeros_like(K)
+    step[0] = torch.tensor([1e-4, -2e-4])
+    moved = torch.softmax((K + step) @ q, -1) @ V - torch.softmax(K @ q, -1) @ V
+    predicted = key_jacobian(q, K, V, 0, 1.0) @ step[0]
+    print(f"moved {moved.norm():.6e}, off the prediction by {(moved - predicted).norm():.1e}")
+
+
+# %% [markdown] question="q1_11"
+# ## 1.11 The tokens trade places
+#
+# In **self-attention** queries, keys and values all come from the same tokens, the rows of $X$:
+#
+# $$\mathrm{Sa}(X) = \mathrm{softmax}\!\left(\frac{X W_q\, (X W_k)^\top}{\sqrt D}\right) X W_v ,$$
+#
+# the softmax over the keys, that is over each row. Let $P$ be a permutation matrix: one 1 in every row and
+# column, zeros elsewhere, so that $PX$ has the rows of $X$ in another order. The theorem:
+#
+# $$\mathrm{Sa}(PX) = P\,\mathrm{Sa}(X).$$
+#
+# Shuffle the tokens, and the outputs are shuffled in the same way and otherwise the same. Self-attention
+# has no idea of order: to it, a sentence is a bag of words. (That is why Transformers need positions, the
+# subject of homework 3.)
+#
+# The proof takes two facts: $P^\top P = I$, and a softmax over rows does not care about the order of rows
+# and columns, $\mathrm{softmax}(P A P^\top) = P\,\mathrm{softmax}(A)\,P^\top$. A proof that you find
+# printed in more than one place cancels $P$ where it stands *inside* the softmax. Watch that step in yours.
+#
+# Write `equivariance_lines(X, P, Wq, Wk, Wv)`: the proof as a list of **at least three** lines, every line
+# a matrix `[N, D]`. `X` is `[N, D]`, `P` a permutation matrix `[N, N]` in `X`'s dtype, the three `W` are
+# `[D, D]`. The **first line** is $\mathrm{Sa}(PX)$, computed as defined above from the shuffled tokens, the
+# **last** is $P\,\mathrm{Sa}(X)$, and the lines between lead from one to the other; all are equal. Evaluate
+# each line as it would stand on paper.
+
+# %% question="q1_11" points=6 minutes=20 difficulty=2
+def equivariance_lines(X: Tensor, P: Tensor, Wq: Tensor, Wk: Tensor, Wv: Tensor) -> list[Tensor]:
+    """The proof of Sa(PX) = P Sa(X): X [N, D], P [N, N], W* [D, D] -> three or more lines, each [N, D]."""
+    # BEGIN SOLUTION
+    root = math.sqrt(X.shape[-1])
+    Q, K, V, Y = X @ Wq, X @ Wk, X @ Wv, P @ X  # [N, D]
+    return [
+        softargmax((Y @ Wq) @ (Y @ Wk).T / root) @ (Y @ Wv),  # Sa(PX)
+        softargmax(P @ (Q @ K.T / root) @ P.T) @ (P @ V),  # PX Wq = PQ, and (PK)^T = K^T P^T
+        P @ softargmax(Q @ K.T / root) @ P.T @ (P @ V),  # softmax over rows commutes with P . P^T
+        P @ (softargmax(Q @ K.T / root) @ V),  # P^T P = I: this is P Sa(X)
+    ]
+    # END SOLUTION
+
+
+# %% [markdown] help="q1_11"
+# symptom: The first line differs from the others: you may have put `P` on the wrong side (tokens are
+# *rows*, so it stands on the left), or scaled by something other than the root of `D`. A middle line
+# breaks: you cancelled $P$ against $P^\top$ inside the softmax, where $P$ stands on the left and $P^\top$
+# on the right of the scores.
+#
+# hint: Write $Q = XW_q$, $K = XW_k$, $V = XW_v$. Replacing $X$ by $PX$ replaces them by $PQ$, $PK$, $PV$.
+# The scores become $PQK^\top P^\top$. Pull $P$ and $P^\top$ out of the softmax, and see what $P^\top$ meets
+# there.
+#
+# pseudo-code: Line one: the definition with PX in place of X. Line two: the same with the scores written as
+# P times the old scores times P transposed, and the values as P times V. Line three: P and P transposed
+# outside of the softmax. Line four: P transposed times P is gone; P times the old output is left.
+
+# %% [markdown]
+# Seen on an example: seven tokens of width five, and a shuffle. The first picture is the output for the
+# tokens in their old order, the other two are the sides of the theorem: the same rows, elsewhere, and the
+# same for both.
+
+# %% tags=["plot"]
+with after("q1_11"):
+    rng = torch.Generator().manual_seed(12)
+    X = torch.randn(7, 5, generator=rng, dtype=torch.float64)
+    Ws = [torch.randn(5, 5, generator=rng, dtype=torch.float64) / math.sqrt(5) for _ in range(3)]
+    shuffle = [4, 0, 6, 2, 1, 5, 3]
+    P = torch.eye(7, dtype=torch.float64)[shuffle]
+    lines = equivariance_lines(X, P, *Ws)
+    print("your proof:", compare_lines(lines))
+    panels = {"Sa(X)": P.T @ lines[-1], "Sa(PX), your first line": lines[0], "P Sa(X), your last": lines[-1]}
+    plots.heatmaps(
+        panels, xlabel="feature", ylabel="token", vmin=None,
+        alt="Three matrices: the output for the old order, then twice the same with its rows shuffled.",
+    )
+
+
+# %% [markdown] question="q1_12"
+# ## 1.12 Attention as other layers
+#
+# If self-attention does not know places, we tell it: give every token a one-hot vector of its position. The
+# layer of this question sees $Z = [X, I_n]$, the content (width $d$) followed by the positions (width $n$),
+# and computes, for heads $h = 1, \dots, H$,
+#
+# $$\mathrm{head}_h = \mathrm{softmax}\!\left(\frac{Z W_q^h\, (Z W_k^h)^\top}{\sqrt A}\right) Z W_v^h,
+# \qquad \mathrm{out} = [\mathrm{head}_1, \dots, \mathrm{head}_H]\; W_o .$$
+#
+# In code (it is `course_utils.position_layer.position_layer`; the heads are concatenated along the
+# features, head 0 first):
+#
+# ```python
+# Z = torch.cat([X, torch.eye(n)], dim=-1)                         # [n, d + n]
+# scores = (Z @ Wq) @ (Z @ Wk).mT / math.sqrt(A)                   # [H, n, n]
+# heads = scores.softmax(-1) @ (Z @ Wv)                            # [H, n, C]
+# out = heads.transpose(0, 1).flatten(1) @ Wo                      # [n, d_out]
+# ```
+#
+# No training here: you choose the weights. A large score at one place and small ones elsewhere makes the
+# softmax pick that place, and since $Z$ contains the positions, $W_q$ and $W_k$ can pick by position
+# whatever the content is. Each function returns a dict with the keys `"Wq"`, `"Wk"` (both `[H, d + n, A]`),
+# `"Wv"` (`[H, d + n, C]`) and `"Wo"` (`[H * C, d_out]`); $H$, $A$ and $C$ are yours to choose, and weights
+# are cast to `X`'s dtype (float32 or float64) before use. They must work for **every** content `X`
+# `[n, d]`:
+#
+# - `identity_layer(n, d)`: the output is `X`;
+# - `permutation_layer(perm, d)`: output $i$ is input `perm[i]`; `perm` is a list of the numbers
+#   $0, \dots, n - 1$ in some order;
+# - `pointwise_layer(W, n)`: output $i$ is $W x_i$, `W` `[d_out, d_in]`: the same linear map at each place
+#   (a convolution of width 1);
+# - `convolution_layer(kernel, n)`: a circular convolution of odd width $K$. `kernel` is `[d_out, d_in, K]`
+#   as in `nn.Conv1d`, and output $i$ is $\sum_{t=0}^{K-1}$ `kernel[:, :, t]`
+#   $x_{(i + t - \lfloor K/2 \rfloor) \bmod n}$: tap $t$ reads the place $t - \lfloor K/2 \rfloor$ to the
+#   right, round the corner where need be. No flip. How many heads does it need?
+#
+# (Cordonnier 2020 shows that attention layers can express any convolution in this way, and that trained
+# ones sometimes do.) Outputs are compared with tolerance $10^{-9}$ in float64, so make the softmax sharp
+# enough: after the division by $\sqrt A$, a lead of 100 for the chosen place leaves the others
+# $e^{-100} \approx 4 \cdot 10^{-44}$.
+
+# %% question="q1_12" points=8 minutes=35 difficulty=4
+def identity_layer(n: int, d: int) -> dict[str, Tensor]:
+    """Weights that make the layer return its content: n places of width d -> dict of Wq, Wk, Wv, Wo."""
+    # BEGIN SOLUTION
+    return permutation_layer(list(range(n)), d)
+    # END SOLUTION
+
+
+def permutation_layer(perm: list[int], d: int) -> dict[str, Tensor]:
+    """Weights with which output i is input perm[i]: places of width d -> dict of Wq, Wk, Wv, Wo."""
+    # BEGIN SOLUTION
+    n = len(perm)
+    no_content = torch.zeros(d, n)  # content has no say in where to look
+    Wq = torch.cat([no_content, 100 * math.sqrt(n) * torch.eye(n)[perm]])  # [d + n, n]: i asks for perm[i]
+    Wk = torch.cat([no_content, torch.eye(n)])  # [d + n, n]: j answers to j
+    Wv = torch.cat([torch.eye(d), torch.zeros(n, d)])  # [d + n, d]: hand over the content, drop the position
+    return {"Wq": Wq[None], "Wk": Wk[None], "Wv": Wv[None], "Wo": torch.eye(d)}
+    # END SOLUTION
+
+
+def pointwise_layer(W: Tensor, n: int) -> dict[str, Tensor]:
+    """Weights with which output i is W x_i: W [d_out, d_in], n places -> dict of Wq, Wk, Wv, Wo."""
+    # BEGIN SOLUTION
+    return identity_layer(n, W.shape[1]) | {"Wo": W.T}
+    # END SOLUTION
+
+
+def convolution_layer(kernel: Tensor, n: int) -> dict[str, Tensor]:
+    """Weights of a circular convolution: kernel [d_out, d_in, K], n places -> dict of Wq, Wk, Wv, Wo."""
+    # BEGIN SOLUTION
+    _, d_in, K = kernel.shape
+    shifts = [[(i + t - K // 2) % n for i in range(n)] for t in range(K)]  # head t looks t - K // 2 places on
+    heads = [permutation_layer(shift, d_in) for shift in shifts]
+    layer = {name: torch.cat([head[name] for head in heads]) for name in ("Wq", "Wk", "Wv")}  # [K, ...]
+    return layer | {"Wo": kernel.permute(2, 1, 0).flatten(0, 1)}  # [K * d_in, d_out]: tap t behind head t
+    # END SOLUTION
+
+
+# %% [markdown] help="q1_12"
+# symptom: The output is a blur of all tokens: the softmax is not sharp (think of the division by the root
+# of $A$). It works for one `X` and not for another: content reaches the scores. The permutation is right
+# for some `perm` and inverted for others: you have swapped the parts of query and key. The convolution is
+# mirrored: the shift has the wrong sign.
+#
+# hint: Choose $A = n$, let the content rows of $W_q$ and $W_k$ be zero, and let the position rows of $W_k$
+# be the identity. Then the scores of query $i$ are row $i$ of $W_q$'s position part: put one large number
+# there, where should it stand? One head picks **one** place per query, and its weights are positive and sum
+# to one, so $K$ different taps take $K$ heads.
+#
+# pseudo-code: Permutation: one head; query of place i is a large number at coordinate perm[i], key of place
+# j is a 1 at coordinate j; values take the content and drop the position; output is the identity. Identity:
+# the permutation that does nothing. Pointwise: the identity with W transposed in Wo. Convolution: K
+# permutation heads, head t shifting by t minus K // 2; Wo is the taps, each transposed, one below the other
+# in the order of the heads.
+
+# %% [markdown]
+# Five heads make a convolution of width five. First, where each head looks: shifted diagonals, whatever the
+# content. Then a signal and what the layer makes of it with a kernel that smooths and one that finds edges;
+# the dots are `F.conv1d` with circular padding. One head alone could not do the second: it has negative
+# taps, and a softmax has no negative weights.
+#
+# A layer with fewer heads than taps can still hit *some* kernels (which?), but to serve every kernel of
+# width $K$ it takes $K$ heads. Attention buys its freedom to look anywhere with heads; a convolution gets
+# its neighbours for free, but is stuck with them.
+
+# %% tags=["plot"]
+with after("q1_12"):
+    n, taps = 48, {"smooth": [0.1, 0.2, 0.4, 0.2, 0.1], "edges": [-0.5, -1.0, 0.0, 1.0, 0.5]}
+    noise = torch.randn(n, 1, generator=torch.Generator().manual_seed(13), dtype=torch.float64)
+    signal = (torch.arange(n) % 24 < 12).double()[:, None] + 0.1 * noise  # [n, 1]: two boxes
+    small = convolution_layer(torch.tensor([[taps["smooth"]]], dtype=torch.float64), 9)
+    places = small["Wq"][:, 1:] @ small["Wk"][:, 1:].mT / math.sqrt(small["Wq"].shape[-1])  # [H, 9, 9]
+    plots.heatmaps({f"head {h}": w for h, w in enumerate(places.softmax(-1))}, xlabel="key", ylabel="query",
+                   alt="One matrix of weights per head for nine places, each a diagonal that is shifted.")
+    by_layer, by_conv = {"signal": signal[:, 0]}, []
+    for name, values in taps.items():
+        kernel = torch.tensor(values, dtype=torch.float64)[None, None]  # [1, 1, 5]
+        by_layer[name] = position_layer(signal, convolution_layer(kernel, n))[:, 0]
+        by_conv.append(F.conv1d(F.pad(signal.T[None], (2, 2), mode="circular"), kernel)[0, 0])
+    plots.scatter_with_curve(
+        torch.arange(n).repeat(2), torch.cat(by_conv), torch.arange(n), by_layer, "place", "value",
+        "Attention that is a convolution", points="F.conv1d",
+        alt="A noisy box signal, smoothed and with its edges found by the attention layer; dots lie on both.",
+    )
+
+
+# %% [markdown]
+# # Part V. Reading with a pencil
+#
+# Printed mathematics is often slightly wrong. The remedy is cheap: put numbers into every line and see
+# which one breaks. You have done it with your own lines in 1.8 and 1.11. Now do it to somebody else's.
+
+# %% [markdown] question="q1_13"
+# ## 1.13 Spot the error
+#
+# Here is a derivation of the variance of $q \cdot k$, for independent $q, k \sim N(\mu, \sigma^2 I)$ in
+# $\mathbb{R}^d$, as you might find it in lecture notes. It starts from
+# $(q \cdot k)^2 = \mathrm{Tr}(q q^\top k k^\top)$ and from $E[q q^\top] = \mu\mu^\top + \sigma^2 I$, both
+# true. Lines are numbered **from 0**; every line claims to be $\mathrm{Var}(q \cdot k)$.
+#
+# $$
+# \begin{aligned}
+# \text{line 0:}\quad & \mathrm{Tr}\big(E[q q^\top]\,E[k k^\top]\big) - (\mu^\top\mu)^2 \\
+# \text{line 1:}\quad & \mathrm{Tr}(\mu\mu^\top\mu\mu^\top) + 2\sigma^2\,\mathrm{Tr}(\mu\mu^\top)
+# + \sigma^4\,\mathrm{Tr}(I) - (\mu^\top\mu)^2 \\
+# \text{line 2:}\quad & (\mu^\top\mu)^2 + 2\sigma^2\,\mu^\top\mu + d\,\sigma^4 - (\mu^\top\mu)^2 \\
+# \text{line 3:}\quad & 2d\,\sigma^2\,\mu^\top\mu + d\,\sigma^4
+# \end{aligned}
+# $$
+#
+# The same lines stand in `course_utils.spot_the_error` as functions `line_0(mu, sigma)` to
+# `line_3(mu, sigma)`, and together in the list `DERIVATION`: `mu` is a tensor `[d]`, `sigma` a number, the
+# result a number. Evaluate them wherever you like. Choose your test point with care: with $d = 1$ or with
+# $\mu = 0$ all four lines agree.
+#
+# Write `first_false_line()`, which returns the pair `(index, repaired)`: `index`, an int counted from 0, is
+# the first line that does not equal the variance; `repaired` is a function of `(mu, sigma)` that gives the
+# number which that line should have been, for every `mu` and `sigma`.
+
+# %% question="q1_13" points=3 minutes=10 difficulty=1
+def first_false_line() -> tuple[int, Callable[[Tensor, float], Tensor | float]]:
+    """The index (from 0) of the first false line, and a function (mu, sigma) -> number that repairs it."""
+    # BEGIN SOLUTION
+    def repaired(mu: Tensor, sigma: float) -> Tensor:
+        return 2 * sigma**2 * (mu @ mu) + len(mu) * sigma**4
+
+    return 3, repaired
+    # END SOLUTION
+
+
+# %% [markdown] help="q1_13"
+# symptom: All lines agree at your test point: it is too special. Take three different entries for `mu`,
+# none of them 0, and a `sigma` that is not 1.
+#
+# hint: Compare neighbours. A line is innocent if it equals the one before it, and the first is innocent if
+# it equals your `dot_variance`.
+#
+# pseudo-code: Evaluate the four functions at one well-chosen point, and again at another. The index is the
+# first that departs from the one before. The repaired function returns what the line before it says,
+# simplified without the slip.
+
+# %% [markdown]
+# The false line matters beyond pedantry. If it were true, the spread of the scores would grow like $d$, and
+# not like $\sqrt d$, as soon as the entries have a mean, and dividing by $\sqrt d$ would be the wrong thing
+# to do.
+
+# %% tags=["plot"]
+with after("q1_13"):
+    index, repaired = first_false_line()
+    rng, sigma, widths = torch.Generator().manual_seed(14), 0.7, [1, 2, 4, 8, 16, 32, 64]
+    measured, printed, mended = [], [], []
+    for d in widths:
+        mu = torch.linspace(0.5, 1.5, d, dtype=torch.float64)
+        q, k = (mu + sigma * torch.randn(20_000, d, generator=rng, dtype=torch.float64) for _ in range(2))
+        measured.append((q * k).sum(-1).var())
+        printed.append(DERIVATION[index](mu, sigma))
+        mended.append(repaired(mu, sigma))
+    plots.curves(
+        widths, {"measured": measured, f"line {index} as printed": printed, "your repair": mended},
+        "width d", "variance of q . k", "One line against the dice", logx=True, logy=True, marks=True,
+        alt="The measured variance grows with the width; the printed line leaves it, the repair stays on it.",
+    )
+
+
+# %% [markdown]
+# # What to read next
+#
+# You started from a decoder that could not look back, and ended with a layer that looks anywhere, knows how
+# sharply, keeps away from padding and the future, and can be a convolution if it must. In **homework 2**
+# several of these run side by side as heads, and you will count what they cost.
+#
+# - Bahdanau, Cho and Bengio (2015), *Neural machine translation by jointly learning to align and
+#   translate*: the paper that let the decoder look back. Its alignment pictures are still a joy.
+# - Luong, Pham and Manning (2015), *Effective approaches to attention-based neural machine translation*:
+#   the scores of 1.3 and the step of 1.4.
+# - Vaswani and others (2017), *Attention is all you need*: 1.7, and a footnote on the variance that became
+#   our 1.8.
+# - Nadaraya (1964), *On estimating regression*; Watson (1964), *Smooth regression analysis*: 1.6, half a
+#   century early. Buades, Coll and Morel (2005), *A non-local algorithm for image denoising*: the same on
+#   photographs.
+# - Cordonnier, Loukas and Jaggi (2020), *On the relationship between self-attention and convolutional
+#   layers*: 1.12 in two dimensions, with proofs.
+# - Prince (2023), *Understanding Deep Learning*, chapter 12: a gentle walk over the same ground, with
+#   exercises.
+#
+# Before you hand in, restart the kernel, run everything from top to bottom, and look at the checks once
+# more.
+
+# %%
+grader.check_all()
+

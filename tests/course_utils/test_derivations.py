@@ -1,0 +1,126 @@
+"""Lines that must be equal, and the expectations that they are held against."""
+
+import math
+
+import pytest
+import sympy
+import torch
+
+from course_utils.checking import Wrong
+from course_utils.derivations import (
+    Estimate,
+    assert_lines,
+    compare_lines,
+    expectation_mc,
+    expectation_quadrature,
+)
+
+F64 = torch.float64
+
+
+def test_lines_that_agree_may_be_numbers_tensors_or_sympy():
+    assert compare_lines([0.5, torch.tensor(0.5), sympy.Rational(1, 2), sympy.sin(sympy.pi / 6)])
+
+
+def test_the_first_broken_line_is_named_with_both_values():
+    report = compare_lines([9.037, 9.037, 31.23, 31.23])
+    assert not report and report.broken == 2
+    assert str(report) == "line 2 is the first that breaks: line 1 gives 9.037, line 2 gives 31.23"
+
+
+def test_lines_can_have_names():
+    assert "expanded gives 2" in str(compare_lines([1, 2], names=["definition", "expanded"]))
+
+
+def test_matrices_are_compared_entry_by_entry_and_the_worst_is_shown():
+    X = torch.eye(3, dtype=F64)
+    Y = X.clone()
+    Y[1, 2] = 0.25
+    assert str(compare_lines([X, X, Y])).endswith("line 1 gives 0 at index [1, 2], line 2 gives 0.25")
+    assert "shape [3, 3], line 1 has shape [9]" in str(compare_lines([X, X.flatten()]))
+
+
+@pytest.mark.parametrize("line", [None, "2", [1.0], sympy.Symbol("x"), True])
+def test_a_line_that_is_no_number_breaks(line):
+    assert "expected a number or a tensor" in str(compare_lines([1.0, line]))
+
+
+def test_a_line_with_nan_breaks_even_when_all_have_it():
+    assert compare_lines([math.nan, math.nan]).broken == 0
+
+
+def test_float32_lines_are_compared_more_coarsely():
+    a = torch.tensor(1.0)
+    assert compare_lines([a, a + 1e-5])
+    assert not compare_lines([a.double(), a.double() + 1e-5])
+
+
+def test_lines_must_begin_at_the_definition():
+    assert_lines([4.0, 4.0, 4.0], 4.0, "the variance")
+    with pytest.raises(Wrong, match="the variance: line 0 is the first that breaks: the definition gives 5, line 0 gives 4"):
+        assert_lines([4.0, 4.0, 4.0], 5.0, "the variance")
+
+
+def test_a_broken_line_after_a_right_start_is_named_by_its_index():
+    with pytest.raises(Wrong, match="line 2 is the first that breaks: line 1 gives 9.037, line 2 gives 31.23"):
+        assert_lines([9.037, 9.037, 31.23], 9.037, "the variance")
+
+
+def test_a_derivation_needs_enough_lines_in_a_list():
+    with pytest.raises(Wrong, match="2 lines, expected at least 3"):
+        assert_lines([1.0, 1.0], 1.0, "the variance")
+    with pytest.raises(Wrong, match="expected a list of lines, got a Tensor"):
+        assert_lines(torch.ones(3), 1.0, "the variance")
+
+
+def test_the_definition_may_be_an_estimate():
+    estimate = Estimate(mean=4.0, half_width=0.1, n=100, confidence=0.99)
+    assert_lines([4.05] * 3, estimate, "the variance")
+    with pytest.raises(Wrong, match="line 0 is the first that breaks"):
+        assert_lines([4.5] * 3, estimate, "the variance")
+    with pytest.raises(Wrong, match="line 0 is None"):
+        assert_lines([None] * 3, estimate, "the variance")
+
+
+def test_monte_carlo_covers_the_truth_and_narrows_with_more_samples():
+    generator = torch.Generator().manual_seed(0)
+
+    def run(n):
+        return expectation_mc(lambda n, g: torch.randn(n, 3, generator=g, dtype=F64), lambda x: x.square().sum(-1),
+                              n, generator)
+
+    few, many = run(1_000), run(100_000)
+    assert few.contains(3.0) and many.contains(3.0) and not many.contains(3.2)
+    assert many.half_width == pytest.approx(few.half_width / 10, rel=0.2)
+
+
+def test_the_stated_confidence_is_kept():
+    generator = torch.Generator().manual_seed(1)
+    hits = [expectation_mc(lambda n, g: torch.randn(n, generator=g, dtype=F64), lambda x: x, 200, generator, 0.9)
+            .contains(0.0) for _ in range(400)]
+    assert 0.85 < sum(hits) / len(hits) < 0.95
+
+
+def test_quadrature_is_exact_for_polynomials():
+    mu, sigma = torch.tensor([0.3, -1.2], dtype=F64), 0.7
+    fourth = expectation_quadrature(lambda x: x[:, 0] ** 4, 2, mu=mu, sigma=sigma)
+    assert fourth.item() == pytest.approx(0.3**4 + 6 * 0.3**2 * sigma**2 + 3 * sigma**4, rel=1e-12)
+    cross = expectation_quadrature(lambda x: x[:, :, None] * x[:, None, :], 2, mu=mu, sigma=sigma)
+    torch.testing.assert_close(cross, torch.outer(mu, mu) + sigma**2 * torch.eye(2, dtype=F64))
+
+
+def test_quadrature_finds_the_variance_of_a_dot_product():
+    mu, sigma, d = torch.tensor([0.5, -1.0, 2.0], dtype=F64), 0.6, 3
+
+    def dot(x):
+        return (x[:, :d] * x[:, d:]).sum(-1)
+
+    both = torch.cat([mu, mu])
+    mean = expectation_quadrature(dot, 2 * d, order=3, mu=both, sigma=sigma)
+    second = expectation_quadrature(lambda x: dot(x) ** 2, 2 * d, order=3, mu=both, sigma=sigma)
+    assert_lines([mean**2 + 2 * sigma**2 * (mu @ mu) + d * sigma**4] * 3, second, "E[(q . k)^2]")
+
+
+def test_a_grid_that_is_too_large_is_refused():
+    with pytest.raises(ValueError, match="expectation_mc"):
+        expectation_quadrature(lambda x: x[:, 0], dims=20)
