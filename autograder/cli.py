@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from autograder.errors import BadInput
+from autograder.judge.verdicts import Infrastructure
 from autograder.places import ASSIGNMENTS, BUILD, shown
 
-OK, FAILED, BAD_INPUT = 0, 1, 2
+OK, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -21,6 +22,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BadInput as error:
         print(error, file=sys.stderr)
         return BAD_INPUT
+    except Infrastructure as error:
+        print(error, file=sys.stderr)
+        return FAILED
     except BrokenPipeError:
         return OK
 
@@ -46,6 +50,32 @@ def _parser() -> argparse.ArgumentParser:
     verify.add_argument("--jobs", type=int, default=None, help="processes (default: one per core)")
     verify.add_argument("--seed", type=int, default=0, help="seed of the random inputs")
     verify.add_argument("--question", help="prove this one alone")
+
+    grade = _command(
+        commands, "grade", _grade, "grade submissions in boxes",
+        "autograder grade submissions.zip --assignment hw1_attention --out results",
+    )  # fmt: skip
+    grade.add_argument("submissions", type=Path, help="a folder, a zip, a Gradescope or Canvas export, or one notebook")
+    grade.add_argument("--assignment", required=True, help="the homework")
+    grade.add_argument("--out", type=Path, required=True, help="folder for journal, grades and feedback")
+    grade.add_argument("--jobs", type=int, default=0, help="processes (default: one per core)")
+    grade.add_argument("--sandbox", default="auto", choices=["auto", "bwrap", "namespaces", "process"])
+    grade.add_argument("--scheduler", help="a Dask scheduler, such as tcp://host:8786, instead of processes here")
+    grade.add_argument("--only", metavar="STUDENT", help="grade this one alone")
+    grade.add_argument("--question", help="grade this question alone")
+    grade.add_argument("--seed", type=int, default=0, help="seed of the random inputs")
+    grade.add_argument("--regrade", action="store_true", help="grade again what is graded; score changes are told first")
+
+    replay = _command(
+        commands, "replay", _replay, "run one case again and show both sides' values",
+        "autograder replay wrong-axis/q1_7/test_values --out results --submissions submissions.zip",
+    )  # fmt: skip
+    replay.add_argument("result", help="the id that the feedback quotes: <student>/<question>/<case>")
+    replay.add_argument("--out", type=Path, required=True, help="the folder that `grade` wrote")
+    replay.add_argument("--submissions", type=Path, required=True, help="what `grade` was given")
+
+    _command(commands, "doctor", _doctor, "show which boxes work here and what each guarantees", "autograder doctor")
+    _command(commands, "demo", _demo, "build, release and grade the example class", "autograder demo")
     return parser
 
 
@@ -101,3 +131,59 @@ def _verify(options: argparse.Namespace) -> int:
         print(f"MISS {miss}")
     print("Every mistake loses points and is named, every right variant keeps them all." if not misses else f"{len(misses)} misses.")
     return FAILED if misses else OK
+
+
+def _grade(options: argparse.Namespace) -> int:
+    from autograder.grading.outputs import report_of
+    from autograder.grading.run import Run, run
+
+    finished = run(
+        Run(
+            source=options.submissions,
+            homework=options.assignment,
+            out=options.out,
+            jobs=options.jobs,
+            sandbox=options.sandbox,
+            scheduler=options.scheduler,
+            only=options.only,
+            question=options.question,
+            seed=options.seed,
+            regrade=options.regrade,
+        )
+    )
+    troubled = [outcome for outcome in finished.outcomes if outcome.status == "infrastructure"]
+    totals = [report_of(finished.homework, outcome).total for outcome in finished.outcomes]
+    mean = f", mean {sum(totals) / len(totals):.1f}" if totals else ""
+    print(f"{len(finished.outcomes)} submissions, {finished.graded} graded now{mean}. Grades: {options.out / 'grades.csv'}")
+    for outcome in troubled:
+        print(f"Not graded for a fault of ours: {outcome.student}: {'; '.join(outcome.notes)}")
+    if finished.interrupted:
+        return INTERRUPTED
+    return FAILED if troubled else OK
+
+
+def _replay(options: argparse.Namespace) -> int:
+    from autograder.grading.replay import replay
+
+    return replay(options.result, options.out, options.submissions)
+
+
+def _doctor(options: argparse.Namespace) -> int:
+    from autograder.box.backends import BACKENDS, guarantees
+    from autograder.box.sandbox import STRONG, trouble
+
+    for name, backend in BACKENDS.items():
+        reason = trouble(name)
+        print(f"{name:12}{'works' if reason is None else 'does not work here: ' + reason}  ({backend.summary})")
+        if reason is None:
+            for guarantee in guarantees(name):
+                print(f"{'':12}- {guarantee}")
+    chosen = next((name for name in STRONG if trouble(name) is None), None)
+    print(f"`--sandbox auto` uses {chosen}." if chosen else "`--sandbox auto` finds nothing strong enough here.")
+    return OK if chosen else FAILED
+
+
+def _demo(options: argparse.Namespace) -> int:
+    from autograder.demo import demo
+
+    return demo()

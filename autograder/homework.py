@@ -18,7 +18,7 @@ from autograder.places import SOLUTIONS, SUITES
 NAME = re.compile(r"hw(\d+)_[a-z0-9_]+")
 QUESTION_ID = re.compile(r"q(\d+)_\d+")
 BEGIN, END = "BEGIN SOLUTION", "END SOLUTION"
-METADATA = {"question", "points", "minutes", "difficulty", "help", "card", "tags"}
+METADATA = {"question", "points", "minutes", "difficulty", "seconds", "help", "card", "tags"}
 LADDER = ("symptom", "hint", "pseudo-code")
 TOTAL_POINTS = 100
 LEAST_MISTAKES, LEAST_VARIANTS = 4, 3
@@ -35,6 +35,7 @@ class Question:
     names: tuple[str, ...]
     answer: str  # the reference's answer cell
     line: int
+    seconds: float | None = None  # how long one call may take when graded, where the default is too short
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,6 +117,7 @@ def _questions(cells: list[PercentCell]) -> Iterator[Question]:
             names=defined_names(cell.source),
             answer=cell.source,
             line=cell.line,
+            seconds=meta.get("seconds"),
         )
 
 
@@ -220,6 +222,7 @@ def _number_problems(path: Path, cell: PercentCell, question: str) -> Iterator[P
     for key, fits, wanted in (
         ("points", _is_positive, "a positive number"),
         ("minutes", _is_positive, "a positive number"),
+        ("seconds", lambda value: value is None or _is_positive(value), "a positive number, or leave it out"),
         ("difficulty", lambda value: value in (1, 2, 3, 4, 5), "1, 2, 3, 4 or 5"),
     ):
         if not fits(cell.metadata.get(key)):

@@ -67,12 +67,12 @@ def tensor(
     """The answer as a tensor, after its shape and dtype have been checked where they are given."""
     if not isinstance(got, (Tensor, np.ndarray)):
         raise Wrong(f"{_describe(got, what)}, expected a tensor")
-    got = _as_tensor(got)
-    if shape is not None and tuple(got.shape) != tuple(shape):
-        raise Wrong(f"{_verb(what, 'has', 'have')} shape {_shape(got)}, expected {list(shape)}")
-    if dtype is not None and got.dtype != dtype:
-        raise Wrong(_dtype_message(got, dtype, what))
-    return got
+    value = _as_tensor(got)
+    if shape is not None and tuple(value.shape) != tuple(shape):
+        raise Wrong(f"{_verb(what, 'has', 'have')} shape {_shape(value)}, expected {list(shape)}")
+    if dtype is not None and value.dtype != dtype:
+        raise Wrong(_dtype_message(value, dtype, what))
+    return value
 
 
 def same(
@@ -141,7 +141,7 @@ def _same_numbers(
         raise Wrong(_dtype_message(have, want.dtype, what))
     if have.is_complex():
         raise Wrong(f"{_verb(what, 'is', 'are')} complex, expected real numbers")
-    default = _tolerance(got, expected)
+    default = _tolerance(have, want)
     _compare(have, want, what, default[0] if rtol is None else rtol, default[1] if atol is None else atol)
 
 
@@ -163,15 +163,10 @@ def _compare(have: Tensor, want: Tensor, what: str, rtol: float, atol: float) ->
                 f"{'differs' if wrong == 1 else 'differ'}, largest difference {worst:.4g})")
 
 
-def _tolerance(*values: Any) -> tuple[float, float]:
-    """The loosest tolerance of the values compared; a Python float counts as float64, integers are exact."""
-    kept = [value for value in map(_plain_array, values) if not _is_exact(value)]
-    dtypes = [value.dtype if isinstance(value, Tensor) else torch.float64 for value in kept]
-    return max((TOLERANCES.get(dtype, TOLERANCES[torch.float32]) for dtype in dtypes), default=(0.0, 0.0))
-
-
-def _is_exact(value: Any) -> bool:
-    return not value.is_floating_point() if isinstance(value, Tensor) else isinstance(value, numbers.Integral)
+def _tolerance(*values: Tensor) -> tuple[float, float]:
+    """The loosest tolerance of the dtypes compared; integers and bools are exact."""
+    known = [TOLERANCES.get(value.dtype) for value in values if value.is_floating_point()]
+    return max((tolerance or TOLERANCES[torch.float32] for tolerance in known), default=(0.0, 0.0))
 
 
 def _is_number(value: Any) -> bool:
@@ -188,10 +183,11 @@ def _plain(value: Any) -> Any:
 
 
 def _as_tensor(value: Any) -> Tensor:
-    """A tensor or array as a tensor, a number in float64 (torch would make it float32)."""
+    """A tensor or array as a tensor, a number in int64 or float64 (torch would make it float32)."""
     if isinstance(value, (Tensor, np.ndarray)):
         return torch.as_tensor(value)
-    return torch.tensor(float(value), dtype=torch.float64)
+    exact = isinstance(value, numbers.Integral) and abs(int(value)) < 2**63
+    return torch.tensor(int(value)) if exact else torch.tensor(float(value), dtype=torch.float64)
 
 
 def _first(flags: Tensor) -> list[int]:

@@ -35,6 +35,8 @@ STYLE: Any = {
     "axes.prop_cycle": cycler(color=COLOURS),
 }
 
+Bundle = dict[str, Any]  # by MIME type
+
 
 class Picture:
     """A drawn figure and its alt text. It shows itself once in the cell that draws it."""
@@ -66,14 +68,15 @@ class Picture:
         if shell is None or self._shown_in != shell.execution_count:
             self._show()
 
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict[str, Any], dict[str, Any]]:
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[Bundle, Bundle]:
         encoded = base64.b64encode(self.png).decode()
         data = {"text/plain": repr(self), "text/html": self._repr_html_(), "image/png": encoded}
         return data, {"image/png": {"alt": self.alt, "width": self.size[0], "height": self.size[1]}}
 
     def _repr_html_(self) -> str:
         source = f"data:image/png;base64,{base64.b64encode(self.png).decode()}"
-        return f"<img alt='{escape(self.alt)}' width={self.size[0]} style='max-width:100%;height:auto' src='{source}'>"
+        style = "max-width:100%;height:auto"
+        return f"<img alt='{escape(self.alt)}' width={self.size[0]} style='{style}' src='{source}'>"
 
     def __repr__(self) -> str:
         return f"[picture: {self.alt}]"

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from autograder.box import protocol
 from autograder.box.protocol import HEADER, TO_BOX, TO_JUDGE, ProtocolError
 from autograder.box.server import Server
-from autograder.judge.verdicts import Infrastructure, StudentCrash, StudentFault, StudentTimeout
+from autograder.judge.verdicts import Infrastructure, StudentCrash, StudentTimeout
 
 NO_ANSWER = "Your code sent something that is not an answer."
 
@@ -48,10 +48,10 @@ class LoopbackChannel:
 class SocketChannel:
     """A server at the other end of a socket; after the first fault every request fails."""
 
-    def __init__(self, connection: socket.socket, explain: Callable[[], Exception | None] | None = None) -> None:
-        """`explain` is asked when the other end is gone: why did it die?"""
+    def __init__(self, connection: socket.socket, autopsy: Callable[[Exception], Exception] = lambda fault: fault) -> None:
+        """`autopsy` is told of the first fault and says what the fault really is."""
         self._socket = connection
-        self._explain = explain
+        self._autopsy = autopsy
         self._sequence = 0
         self.fault: Exception | None = None
 
@@ -69,15 +69,16 @@ class SocketChannel:
             self._send(frame, deadline)
             return _open(self._receive(nonce, deadline), nonce, self._sequence)
         except TimeoutError:
-            self.fault = StudentTimeout(f"Your code did not answer within {wall:g} seconds.")
+            fault: Exception = StudentTimeout(f"Your code did not answer within {wall:g} seconds.")
         except (EOFError, OSError):
-            self.fault = (self._explain() if self._explain else None) or StudentCrash("The process that ran your code died.")
+            fault = StudentCrash("The process that ran your code died.")
         except ProtocolError as error:
-            self.fault = StudentCrash(NO_ANSWER)
-            self.fault.__cause__ = error
+            fault = StudentCrash(NO_ANSWER)
+            fault.__cause__ = error
         except BaseException:
             self.fault = Infrastructure("a request was interrupted")
             raise
+        self.fault = self._autopsy(fault)
         raise _again(self.fault)
 
     def close(self) -> None:
@@ -143,6 +144,3 @@ def _again(fault: Exception) -> Exception:
     fresh = type(fault)(*fault.args)
     fresh.__cause__ = fault.__cause__
     return fresh
-
-
-__all__ = ["Channel", "LoopbackChannel", "SocketChannel", "StudentFault"]

@@ -9,12 +9,15 @@ import math
 import os
 import resource
 import signal
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from autograder.box import kernel, landlock, seccomp
 
 VIEW = "/view"  # where a jail shows course_utils and the box's own modules
-_BOX_USER = 65534
+USERS = 1000  # of one zygote
+_NOBODY = 65534
+_LIBRARIES = 4 * 2**30  # address space to allow for when it cannot be read
 _NAMESPACES = kernel.CLONE_NEWNS | kernel.CLONE_NEWIPC | kernel.CLONE_NEWNET | kernel.CLONE_NEWUTS
 _QUIET = kernel.MS_NOSUID | kernel.MS_NODEV
 _DEVICES = ("null", "zero", "full", "random", "urandom")
@@ -25,12 +28,12 @@ class Plan:
     """What the judge tells a zygote about its walls."""
 
     backend: str  # bwrap, namespaces or process
-    privileged: bool  # root that may mount: boxes get a user of their own; else user namespaces are used
-    readable: tuple[str, ...]  # host paths that a box may read
-    hidden: tuple[str, ...]  # paths below those that it may not
-    view: str  # where the view lies on the host
-    scratch: str  # an empty folder of the host: mount point, or the place of a box's files if there are no mounts
-    base_user: int  # boxes of a privileged zygote get this user id and the following
+    privileged: bool  # root: boxes get a user of their own; else user namespaces are used
+    first_user: int  # the boxes' users, if root
+    readable: tuple[str, ...]  # the host's paths that a box may read
+    hidden: tuple[str, ...]  # folders below those that it may not
+    view: tuple[tuple[str, str], ...]  # the host's file or folder, and its place below VIEW
+    scratch: str = ""  # a folder of the host for the view and the boxes' files, where nothing can be mounted
 
 
 def enter_outer(plan: Plan) -> None:
@@ -41,18 +44,21 @@ def enter_outer(plan: Plan) -> None:
         kernel.unshare(flags)
     else:
         kernel.unshare(flags | kernel.CLONE_NEWUSER)
-        _map_user("/proc/self", f"0 {user} 1", f"0 {group} 1")
+        process = os.open("/proc/self", os.O_PATH | os.O_DIRECTORY)
+        _map_user(process, f"0 {user} 1", f"0 {group} 1")
+        os.close(process)
     child = os.fork()
     if child:
         _, status = os.waitpid(child, 0)
         os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
     kernel.die_with_parent(signal.SIGKILL)
-    root = plan.scratch
+    root = "/sys"  # any folder that we need nothing from
     kernel.mount("none", "/", flags=kernel.MS_REC | kernel.MS_PRIVATE)
     kernel.mount("tmpfs", root, "tmpfs", _QUIET, "mode=755")
     for path in plan.readable:
         _show(path, root + path)
-    _show(plan.view, root + VIEW)
+    for source, place in plan.view:
+        _show(source, f"{root}{VIEW}/{place}")
     for path in plan.hidden:
         kernel.mount("tmpfs", root + path, "tmpfs", _QUIET | kernel.MS_RDONLY, "mode=755")
     _make_devices(root)
@@ -61,7 +67,7 @@ def enter_outer(plan: Plan) -> None:
     kernel.mount("proc", root + "/proc", "proc", _QUIET | kernel.MS_NOEXEC)
     kernel.mount("tmpfs", root + "/tmp", "tmpfs", _QUIET, "mode=1777")
     kernel.change_root(root)
-    kernel.mount("none", "/", flags=kernel.MS_BIND | 32 | kernel.MS_RDONLY | _QUIET)  # 32: remount
+    kernel.mount("none", "/", flags=kernel.MS_REMOUNT | kernel.MS_BIND | kernel.MS_RDONLY | _QUIET)
     os.chdir("/tmp")
 
 
@@ -88,10 +94,12 @@ def _make_devices(root: str) -> None:
     os.symlink("/proc/self/fd", root + "/dev/fd")
 
 
-def _map_user(process: str, users: str, groups: str) -> None:
+def _map_user(process: int, users: str, groups: str) -> None:
+    """Name the users of a new namespace, through the folder of this process in /proc."""
     for name, text in (("setgroups", "deny"), ("uid_map", users), ("gid_map", groups)):
-        with open(f"{process}/{name}", "w") as file:
-            file.write(text)
+        descriptor = os.open(name, os.O_WRONLY, dir_fd=process)
+        os.write(descriptor, text.encode())
+        os.close(descriptor)
 
 
 def fork_first_process(own_namespace: int | None) -> int:
@@ -105,32 +113,35 @@ def fork_first_process(own_namespace: int | None) -> int:
 def enter_inner(plan: Plan, limits: dict[str, float], serial: int) -> None:
     """Turn a fresh fork of the zygote into a box; afterwards it may run anything."""
     os.setsid()
-    user = plan.base_user + serial % 1000
+    home, writable = "/tmp", ["/tmp", "/dev/shm"]
+    readable = ["/"]
+    user = plan.first_user + serial % USERS
+    kept: tuple[int, ...] = ()
+    own_tasks = 0
     if plan.backend == "process":
         home = f"{plan.scratch}/{serial}"
         os.mkdir(home, 0o700)
+        writable, readable = [home], [*without(plan.readable, plan.hidden), f"{plan.scratch}{VIEW}"]
+        readable += [source for source, _ in plan.view]
         if plan.privileged:
             os.chown(home, user, user)
-    else:
-        home = "/tmp"
+            kept = () if _readable_by_all(plan.readable) else (kernel.CAP_DAC_READ_SEARCH,)
+        else:
+            own_tasks = _count_tasks(os.getuid())
+    elif plan.privileged:
         _fresh_mounts(int(limits["tmpfs"]))
-    _set_limits(plan, limits, user)
-    kept: tuple[int, ...] = ()
+    else:
+        process = os.open("/proc/self", os.O_PATH | os.O_DIRECTORY)  # out of reach behind the box's own /proc
+        _fresh_mounts(int(limits["tmpfs"]))
+        _become_nobody(process)
     if plan.privileged:
-        kept = (kernel.CAP_DAC_READ_SEARCH,) if plan.backend == "process" and not _readable_by_all(plan) else ()
-        kernel.keep_capabilities()
-        os.setgroups([])
-        os.setresgid(user, user, user)
-        os.setresuid(user, user, user)
-        kernel.set_capabilities(kept)
-    elif plan.backend != "process":
-        _become_nobody()
+        _become(user, kept)
+    _set_limits(limits, own_tasks)
     kernel.no_new_privileges()
     if landlock.version():
-        system = ["/"] if plan.backend != "process" else [*_unhidden(plan), plan.view]
-        landlock.restrict(system, [home, "/dev/shm", *(f"/dev/{name}" for name in _DEVICES)])
+        landlock.restrict(readable, [*writable, *(f"/dev/{name}" for name in _DEVICES)])
     elif kept:
-        raise PermissionError("the environment is not readable by other users, and the kernel has no Landlock")
+        raise PermissionError("other users cannot read this Python environment, and the kernel has no Landlock")
     if seccomp.supported():
         seccomp.refuse_dangerous_calls()
     os.chdir(home)
@@ -138,26 +149,82 @@ def enter_inner(plan: Plan, limits: dict[str, float], serial: int) -> None:
 
 
 def _fresh_mounts(size: int) -> None:
-    """Namespaces of the box's own, with empty files and its own view of processes."""
-    before = os.open("/proc/self", os.O_PATH | os.O_DIRECTORY)
+    """Namespaces of the box's own, with empty folders and a view of its own processes only."""
     kernel.unshare(_NAMESPACES)
-    os.close(before)
     kernel.mount("none", "/", flags=kernel.MS_REC | kernel.MS_PRIVATE)
     kernel.mount("tmpfs", "/tmp", "tmpfs", _QUIET, f"mode=1777,size={size},nr_inodes=4096")
     kernel.mount("tmpfs", "/dev/shm", "tmpfs", _QUIET, f"mode=1777,size={size // 4},nr_inodes=256")
+    try:
+        kernel.mount("proc", "/proc", "proc", _QUIET | kernel.MS_NOEXEC | kernel.MS_RDONLY)
+    except OSError:  # in some containers; then the box sees no processes at all
+        kernel.mount("tmpfs", "/proc", "tmpfs", _QUIET | kernel.MS_RDONLY, "size=4k")
 
 
-def _become_nobody() -> None:
-    raise NotImplementedError
+def _become(user: int, kept: tuple[int, ...]) -> None:
+    """From root to a user that nobody else is."""
+    kernel.keep_capabilities()
+    os.setgroups([])
+    os.setresgid(user, user, user)
+    os.setresuid(user, user, user)
+    kernel.set_capabilities(kept)
 
 
-def _set_limits(plan: Plan, limits: dict[str, float], user: int) -> None:
-    raise NotImplementedError
+def _become_nobody(process: int) -> None:
+    """To a user namespace with one powerless user; its processes are counted apart."""
+    user, group = os.getuid(), os.getgid()
+    kernel.unshare(kernel.CLONE_NEWUSER)
+    _map_user(process, f"{_NOBODY} {user} 1", f"{_NOBODY} {group} 1")
+    os.close(process)
+    kernel.set_capabilities()
 
 
-def _readable_by_all(plan: Plan) -> bool:
-    raise NotImplementedError
+def _set_limits(limits: dict[str, float], own_tasks: int) -> None:
+    with open("/proc/self/statm" if os.path.exists("/proc/self/statm") else os.devnull) as file:
+        pages = int((file.read().split() or ["0"])[0])
+    address_space = pages * resource.getpagesize() or _LIBRARIES
+    for kind, value in (
+        (resource.RLIMIT_AS, address_space + int(limits["memory"])),
+        (resource.RLIMIT_CPU, math.ceil(limits["cpu"])),
+        (resource.RLIMIT_NPROC, own_tasks + int(limits["processes"])),
+        (resource.RLIMIT_FSIZE, int(limits["file_size"])),
+        (resource.RLIMIT_NOFILE, int(limits["open_files"])),
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_MEMLOCK, 0),
+        (resource.RLIMIT_MSGQUEUE, 0),
+    ):
+        resource.setrlimit(kind, (value, value))
 
 
-def _unhidden(plan: Plan) -> list[str]:
-    raise NotImplementedError
+def _count_tasks(user: int) -> int:
+    """Processes and threads that a user has now: the kernel's limit counts them all."""
+    count = 0
+    for entry in os.scandir("/proc"):
+        try:
+            if entry.name.isdigit() and entry.stat().st_uid == user:
+                count += len(os.listdir(f"/proc/{entry.name}/task"))
+        except OSError:  # gone meanwhile
+            continue
+    return count
+
+
+def without(paths: Iterable[str], hidden: Iterable[str]) -> list[str]:
+    """The paths, with those that hold a hidden one replaced by their other entries."""
+    result = []
+    for path in paths:
+        inside = [secret for secret in hidden if secret == path or secret.startswith(path.rstrip("/") + "/")]
+        if path in inside:
+            continue
+        entries = [f"{path.rstrip('/')}/{name}" for name in os.listdir(path)] if inside else []
+        result += without(entries, inside) if inside else [path]
+    return result
+
+
+def _readable_by_all(paths: Iterable[str]) -> bool:
+    """Whether a user without rights reaches these paths."""
+    for path in paths:
+        step = os.path.realpath(path)
+        while step != "/":
+            if not os.stat(step).st_mode & 0o001 and os.path.isdir(step):
+                return False
+            step = os.path.dirname(step)
+    return True

@@ -13,7 +13,7 @@ CLONE_NEWPID = 0x20000000
 CLONE_NEWNET = 0x40000000
 
 MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC = 1, 2, 4, 8
-MS_BIND, MS_REC, MS_PRIVATE = 1 << 12, 1 << 14, 1 << 18
+MS_REMOUNT, MS_BIND, MS_REC, MS_PRIVATE = 1 << 5, 1 << 12, 1 << 14, 1 << 18
 MNT_DETACH = 2
 
 _PR_SET_PDEATHSIG = 1
@@ -24,7 +24,7 @@ _PR_SET_NO_NEW_PRIVS = 38
 _PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL = 47, 4
 _SYS_MOUNT_SETATTR = 442
 _CAP_VERSION_3 = 0x20080522
-CAP_DAC_READ_SEARCH, CAP_SYS_ADMIN = 2, 21
+CAP_DAC_READ_SEARCH, _CAP_SETPCAP, CAP_SYS_ADMIN = 2, 8, 21
 _LAST_CAP = 40
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -107,11 +107,16 @@ def keep_capabilities() -> None:
 
 
 def set_capabilities(kept: tuple[int, ...] = ()) -> None:
-    """Give up all capabilities but these."""
-    _prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL)
-    for capability in range(_LAST_CAP + 1):
-        _prctl(_PR_CAPBSET_DROP, capability)  # refused where we have no right to; the sets below decide
+    """Give up all capabilities but these; to drop the others for good needs CAP_SETPCAP among those we have."""
     low = sum(1 << capability for capability in kept)
+    _capset(low | 1 << _CAP_SETPCAP)
+    for capability in range(_LAST_CAP + 1):
+        _prctl(_PR_CAPBSET_DROP, capability)
+    _prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL)
+    _capset(low)
+
+
+def _capset(low: int) -> None:
     header = (ctypes.c_uint32 * 2)(_CAP_VERSION_3, 0)
     data = (ctypes.c_uint32 * 6)(low, low, 0, 0, 0, 0)  # effective, permitted, inheritable: low words, then high words
     _done(_libc.capset(ctypes.byref(header), ctypes.byref(data)), "capset")

@@ -40,9 +40,11 @@ _serial = itertools.count()
 class Server:
     """One notebook's namespace, the objects and graphs that the judge may refer to, and the requests it may make."""
 
-    def __init__(self, *, main: bool = False) -> None:
+    def __init__(self, *, main: bool = False, output: int = MAX_OUTPUT) -> None:
         """`main` is for a process of its own: the namespace is `__main__` and even Ctrl-C is the student's."""
+        os.environ["MPLBACKEND"] = "Agg"
         self._main = main
+        self._output = output
         self._caught: type[BaseException] = BaseException if main else Exception
         self._label = "" if main else f" #{next(_serial)}"
         self._module = types.ModuleType("__main__" if main else f"notebook{self._label.replace(' #', '_')}")
@@ -61,6 +63,7 @@ class Server:
             "method": self._method,
             "backward": self._backward,
             "seed": self._seed,
+            "files": self._files,
         }
 
     def close(self) -> None:
@@ -72,7 +75,7 @@ class Server:
     def handle(self, frame: bytes | bytearray) -> bytes:
         """The reply to one request; whatever goes wrong becomes a reply too."""
         header, message, tensors = protocol.unpack(frame, protocol.TO_BOX)
-        printed = _Capture()
+        printed = _Capture(self._output)
         try:
             with printed:
                 self._release(message)
@@ -104,7 +107,7 @@ class Server:
         filename = f"<cell {name}{self._label}>"
         self._cells[filename] = name
         linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
-        printed, failure = _Capture(), None
+        printed, failure = _Capture(self._output), None
         try:
             with printed:
                 exec(compile(source, filename, "exec"), self._module.__dict__)
@@ -179,6 +182,14 @@ class Server:
         torch.manual_seed(message["seed"])
         np.random.seed(message["seed"] % 2**32)
         random.seed(message["seed"])
+        return {"value": None}
+
+    def _files(self, message: dict[str, Any], _: list[Tensor]) -> dict[str, Any]:
+        """Put files of the submission (name -> bytes as a tensor) beside the notebook."""
+        for name, content in message["files"].items():
+            os.makedirs(os.path.dirname(name) or ".", exist_ok=True)
+            with open(name, "wb") as file:
+                file.write(protocol.raw_bytes(content))
         return {"value": None}
 
     # objects
@@ -257,20 +268,21 @@ class _Missing(NameError):
 
 
 class _Capture:
-    """Takes what is printed, keeps the first `MAX_OUTPUT` bytes of it, and drops standard error."""
+    """Takes what is printed, keeps the first bytes of it, and drops standard error."""
 
-    def __init__(self) -> None:
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
         self.size = 0
         self._parts: list[bytes] = []
 
     def write(self, data: bytes) -> None:
-        if self.size < MAX_OUTPUT:
-            self._parts.append(bytes(data[: MAX_OUTPUT - self.size]))
+        if self.size < self._limit:
+            self._parts.append(bytes(data[: self._limit - self.size]))
         self.size += len(data)
 
     def text(self) -> str:
         text = b"".join(self._parts).decode("utf-8", "replace")
-        return text + f"\n... {self.size - MAX_OUTPUT} more bytes" if self.size > MAX_OUTPUT else text
+        return text + f"\n... {self.size - self._limit} more bytes" if self.size > self._limit else text
 
     def __enter__(self) -> None:
         self._saved = sys.stdout, sys.stderr
@@ -331,12 +343,12 @@ def _walk(path: str, value: Any) -> Iterator[str]:
             yield from _walk(f"{path}[{key!r}]", item)
 
 
-def serve(connection: socket.socket) -> None:
+def serve(connection: socket.socket, output: int = MAX_OUTPUT) -> None:
     """Answer requests until the judge hangs up; for a process of its own."""
-    os.environ["MPLBACKEND"] = "Agg"
     warnings.simplefilter("ignore")
     sys.stdin = io.StringIO()
-    server = Server(main=True)
+    sys.argv = ["notebook"]
+    server = Server(main=True, output=output)
     while True:
         frame = _read_frame(connection)
         if frame is None:

@@ -20,8 +20,8 @@ def student_files(homework: Homework) -> Files:
     diagnostician = Diagnostician(homework)
     files: Files = {folder / f"{homework.name}.ipynb": _bytes(student_notebook(homework))}
     for question in homework.questions:
-        text = public_test_file(homework, question, diagnostician)
-        files[folder / "tests" / f"{question.id}.py"] = text.encode()
+        path = folder / "tests" / f"{question.id}.py"
+        files[path] = public_test_file(homework, question, diagnostician, path).encode()
     return files
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import torch
 
+from autograder.box.backends import BACKENDS
 from autograder.box.sandbox import pick
 from autograder.errors import BadInput
 from autograder.grading.collect import Entry, collect
@@ -63,7 +64,7 @@ def run(options: Run, tell: Callable[[str], None] = print) -> Finished:
         raise BadInput(f"{options.homework} has no question {options.question}.")
     entries = _chosen(options)
     sandbox = pick(options.sandbox)
-    tell(f"Boxes: {sandbox}.")
+    tell(f"Boxes: {sandbox}, {BACKENDS[sandbox].summary}.")
     options = replace(options, sandbox=sandbox)
     with Journal(options.out / JOURNAL, homework.name) as journal:
         target = Journal(options.out / STAGED, homework.name) if options.regrade else journal

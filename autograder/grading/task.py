@@ -63,7 +63,7 @@ def grade_task(task: Task) -> Outcome:
         return outcome("infrastructure", notes=(str(error),))
     candidate = Candidate(submission, boxes)
     questions = [question for question in homework.questions if not task.questions or question.id in task.questions]
-    with Seat(candidate.open) as seat:
+    with Seat(candidate.open, boxes.limits.wall) as seat:
         results = examine(exam, diagnostician, seat, questions, task.seed)
     return outcome(
         _status(results),
@@ -103,7 +103,7 @@ class Candidate:
             if number in self._lost or len(self._lost) >= MAX_LOST_CELLS:
                 continue
             try:
-                (report,) = student.load([asdict(cell)], wall=self._boxes.limits.cell_wall)
+                (report,) = student.load([asdict(cell)], wall=self._boxes.limits.wall_cell)
             except StudentFault as fault:
                 self.notes.append(f"{cell.id}: this cell was left out: {fault}")
                 return number

@@ -11,6 +11,7 @@ import os
 import time
 import traceback
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from types import SimpleNamespace
@@ -82,6 +83,16 @@ class Exam:
         """Run the reference's cells now, so that processes forked from this one need not."""
         _ = self._plugin.reference_names
 
+    @contextmanager
+    def reference_seen_by(self, view: Callable[[Any], Any]) -> Iterator[None]:
+        """While this is open, tests get `view(reference)` for the reference."""
+        reference = self._plugin.reference_names
+        self._plugin.reference_names = view(reference)
+        try:
+            yield
+        finally:
+            self._plugin.reference_names = reference
+
     def of_question(self, question: str) -> list[Case]:
         """The cases of one question, public ones first."""
         return [case for case in self.cases if case.question == question]
@@ -90,6 +101,7 @@ class Exam:
         """Run one case against the student on the seat."""
         plugin = self._plugin
         plugin.seat, plugin.seed, plugin.raised = seat, case_seed(case.id, seed), None
+        plugin.seconds = self.homework.question(case.question).seconds
         start = time.perf_counter()
         reports = runtestprotocol(case.item, log=False, nextitem=None)
         seconds = time.perf_counter() - start
@@ -174,6 +186,7 @@ class _Plugin:
         self._reference = reference
         self.seat: Seat | None = None
         self.seed = 0
+        self.seconds: float | None = None  # for one call, where the question asks for more than the default
         self.raised: BaseException | None = None
         self.broken: list[str] = []
         names = [name for question in homework.questions for name in question.names]
@@ -191,9 +204,10 @@ class _Plugin:
 
     @pytest.fixture
     def student(self) -> Student:
-        """The student at hand, their random numbers seeded for this case."""
+        """The student at hand, random numbers seeded and time limit set for this case."""
         assert self.seat is not None
         student = self.seat.student()
+        student.wall = self.seconds or self.seat.wall
         student.seed(self.seed)
         return student
 

@@ -336,14 +336,15 @@ def as_exception(error: Any) -> Exception:
     where = ""
     if type(cell) is str and type(line) is int:
         where = f" (in your cell {_line(cell)[:80]}, line {line}"
-        where += f": `{_line(source)}`)" if type(source) is str and source else ")"
+        where += f": `{_line(source, own=True)}`)" if type(source) is str and source else ")"
     head = names[0] if names else "Exception"
     return StudentRaised(f"{head}: {text}{where}" if text else f"{head}{where}", names)
 
 
-def _line(text: str) -> str:
-    """One printable line of a student's text, without the folders of any path in it."""
-    text = _PATH.sub("", _CONTROL.sub(" ", text)).strip()
+def _line(text: str, own: bool = False) -> str:
+    """One printable line, without the folders of any path in it unless it is the student's `own` code."""
+    text = _CONTROL.sub(" ", text).strip()
+    text = text if own else _PATH.sub("", text)
     return text if len(text) <= MAX_MESSAGE else text[:MAX_MESSAGE] + "..."
 
 

@@ -19,8 +19,10 @@ class Sitting:
 class Seat:
     """Gives the student at hand; `renew` throws the box away."""
 
-    def __init__(self, open_sitting: Callable[[], Sitting]) -> None:
+    def __init__(self, open_sitting: Callable[[], Sitting], wall: float | None = None) -> None:
+        """`wall` is how many seconds a call may take by default."""
         self._open = open_sitting
+        self.wall = wall
         self._sitting: Sitting | None = None
 
     def student(self) -> Student:

@@ -57,7 +57,8 @@ def test_float32_lines_are_compared_more_coarsely():
 
 def test_lines_must_begin_at_the_definition():
     assert_lines([4.0, 4.0, 4.0], 4.0, "the variance")
-    with pytest.raises(Wrong, match="the variance: line 0 is the first that breaks: the definition gives 5, line 0 gives 4"):
+    words = "the variance: line 0 is the first that breaks: the definition gives 5, line 0 gives 4"
+    with pytest.raises(Wrong, match=words):
         assert_lines([4.0, 4.0, 4.0], 5.0, "the variance")
 
 

@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from autograder.suites.causes import same_or_because
 from course_utils.checking import check, same, tensor
 
 F64 = torch.float64
@@ -56,19 +57,17 @@ def test_jacobian_values(key_jacobian, rng):
         a, h = torch.softmax(beta * (K @ q), -1), _output(q, K, V, beta)
         for j in range(S):
             J = tensor(key_jacobian(q, K, V, j, beta), f"the Jacobian by key {j}", (Dv, D), F64)
-            along = V[j] - h
-            for cause, wrong in (
-                ("v_j stands where v_j - out belongs: the other weights fall as this one rises",
-                 beta * a[j] * torch.outer(V[j], q)),
-                ("there is a factor 1 - a_j too many", beta * a[j] * (1 - a[j]) * torch.outer(along, q)),
-                ("a_j (1 - a_j) v_j leaves out what the other weights do", beta * a[j] * (1 - a[j]) * torch.outer(V[j], q)),
-                ("the factor beta is missing", a[j] * torch.outer(along, q)),
-                ("k_j stands where q belongs: the score is q . k_j", beta * a[j] * torch.outer(along, K[j])),
-                ("the sign is turned round", -beta * a[j] * torch.outer(along, q)),
-                ("the weight a_j is missing", beta * torch.outer(along, q)),
-            ):
-                check(not torch.allclose(J, wrong, rtol=1e-6, atol=1e-9), f"the Jacobian by key {j}: {cause}")
-            same(J, _true_jacobian(q, K, V, j, beta), f"the Jacobian by key {j}")
+            slope, along = beta * a[j], V[j] - h
+            same_or_because(J, _true_jacobian(q, K, V, j, beta), f"the Jacobian by key {j}", {
+                "v_j stands where v_j - out belongs; the other weights fall as this one rises":
+                    slope * torch.outer(V[j], q),
+                "there is a factor 1 - a_j too many": slope * (1 - a[j]) * torch.outer(along, q),
+                "a_j (1 - a_j) v_j leaves out what the other weights do": slope * (1 - a[j]) * torch.outer(V[j], q),
+                "the factor beta is missing": a[j] * torch.outer(along, q),
+                "k_j stands where q belongs; the score is q . k_j": slope * torch.outer(along, K[j]),
+                "the sign is turned round": -slope * torch.outer(along, q),
+                "the weight a_j is missing": beta * torch.outer(along, q),
+            })
 
 
 def test_jacobian_first_order(key_jacobian, rng):
@@ -103,8 +102,7 @@ def test_limit_rises(elongated_limit, rng):
     """With q . k_j > 0 the stretched key ends up with all the weight: the limit is v_j."""
     for j in (0, 3, 5):
         q, K, V = _with_sign(rng, j, 1.0)
-        got = tensor(elongated_limit(q, K, V, j, 0.6), "the limit", (3,), F64)
-        same(got, V[j], f"the limit for key {j} with q . k = {(q @ K[j]).item():.3g}")
+        same(elongated_limit(q, K, V, j, 0.6), V[j], f"the limit for key {j} with q . k = {(q @ K[j]).item():.3g}")
 
 
 @pytest.mark.weight(2)
@@ -112,14 +110,16 @@ def test_limit_falls(elongated_limit, rng):
     """With q . k_j < 0 the stretched key loses all its weight: the limit is the output without it."""
     for j, beta in ((0, 0.6), (2, 1.5), (5, 0.2)):
         q, K, V = _with_sign(rng, j, -1.0)
-        got = tensor(elongated_limit(q, K, V, j, beta), "the limit", (3,), F64)
-        check(not torch.allclose(got, V[j]), "q . k_j is negative: a longer key gets a lower score, it does not win")
+        got, expected = elongated_limit(q, K, V, j, beta), _stretched(q, K, V, j, beta)
         a = torch.softmax(beta * (K @ q), -1)
-        check(not torch.allclose(got, a @ V - a[j] * V[j]), "the remaining weights no longer sum to 1: they share "
-              "what key j has lost")
-        check(not torch.allclose(got, a @ V), "the output does not stay as it is")
-        check(not torch.equal(got, torch.zeros_like(got)), "the output does not vanish: the other keys are still there")
-        same(got, _stretched(q, K, V, j, beta), f"the limit for key {j} with q . k = {(q @ K[j]).item():.3g}")
+        same_or_because(got, expected, f"the limit for key {j} with q . k = {(q @ K[j]).item():.3g}", {
+            "a longer key gets a lower score here, it does not win": V[j],
+            "the remaining weights no longer sum to 1; they share what key j has lost": a @ V - a[j] * V[j],
+            "the output does not stay as it is": a @ V,
+            "key j keeps a score of 0; its score goes to minus infinity": _output(
+                q, torch.cat([K[:j], 0 * K[j : j + 1], K[j + 1 :]]), V, beta),
+            "the other keys are still there": torch.zeros(3, dtype=F64),
+        })
 
 
 @pytest.mark.weight(2)
@@ -127,9 +127,11 @@ def test_limit_unchanged(elongated_limit, rng):
     """With q . k_j = 0 the score stays 0 however long the key is: the output does not change."""
     for j, beta in ((1, 0.6), (4, 1.4)):
         q, K, V = _with_sign(rng, j, 0.0)
-        got = tensor(elongated_limit(q, K, V, j, beta), "the limit", (3,), F64)
-        check(not torch.allclose(got, V[j]), "at q . k_j = 0 the key does not win: its score is 0 at any length")
-        same(got, _output(q, K, V, beta), f"the limit for key {j} with q . k = 0")
+        got, others = elongated_limit(q, K, V, j, beta), torch.arange(6) != j
+        same_or_because(got, _output(q, K, V, beta), f"the limit for key {j} with q . k = 0", {
+            "the key does not win, its score is 0 at any length": V[j],
+            "the key does not lose its weight, its score is 0 at any length": _output(q, K[others], V[others], beta),
+        })
     q, K, V = _draw(rng)
     K[2] = 0.0
     same(elongated_limit(q, K, V, 2, 0.8), _output(q, K, V, 0.8), "the limit for a key that is zero")

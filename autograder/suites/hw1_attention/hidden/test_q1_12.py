@@ -4,7 +4,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from course_utils.checking import check, same
+from autograder.suites.causes import same_or_because
 from course_utils.position_layer import position_layer
 
 F64 = torch.float64
@@ -26,15 +26,10 @@ def _contents(rng, n, d):
     }
 
 
-def _agree(weights, X, expected, what):
+def _agree(weights, X, expected, what, causes=None):
     """The layer's output is as expected, up to what finite scores leave to the other positions."""
-    slack = 1e-5 if X.dtype == F64 else 1e-4
-    got = position_layer(X, weights)
-    same(got, expected, what, rtol=0, atol=slack * max(1.0, expected.abs().max().item()))
-
-
-def _is(got, wrong):
-    return got.shape == wrong.shape and torch.allclose(got, wrong, rtol=1e-4, atol=1e-5)
+    slack = (1e-5 if X.dtype == F64 else 1e-4) * max(1.0, expected.abs().max().item())
+    same_or_because(position_layer(X, weights), expected, what, causes or {}, rtol=0, atol=slack)
 
 
 def _permutation(permutation_layer, perm, d):
@@ -77,12 +72,10 @@ def test_permutation(permutation_layer, rng):
         perm = _orders(rng, n)
         weights = _permutation(permutation_layer, perm, d)
         for name, X in _contents(rng, n, d).items():
-            got = position_layer(X, weights)
             inverse = torch.empty_like(X)
             inverse[perm] = X
-            check(not _is(got, inverse) or _is(X[perm], inverse), "this is the inverse permutation: output i is input "
-                  "perm[i], you have sent input i to output perm[i]")
-            _agree(weights, X, X[perm], f"the output for perm = {perm} and {name}")
+            cause = "this is the inverse permutation, you have sent input i to output perm[i]"
+            _agree(weights, X, X[perm], f"the output for perm = {perm} and {name}", {cause: inverse})
 
 
 def test_permutation_special(permutation_layer, rng):
@@ -100,10 +93,11 @@ def test_pointwise(pointwise_layer, rng):
         weights = pointwise_layer(W, n)
         for name, X in _contents(rng, n, d_in).items():
             expected = X @ W.T.to(X.dtype)
-            got, mean = position_layer(X, weights), expected.mean(0, keepdim=True).expand_as(expected)
-            check(not _is(got, mean) or _is(expected, mean), "every position gets the same mean: uniform attention is "
-                  "pooling. Each position must attend to itself")
-            _agree(weights, X, expected, f"the output for W of shape {list(W.shape)}, n = {n} and {name}")
+            _agree(weights, X, expected, f"the output for W of shape {list(W.shape)}, n = {n} and {name}", {
+                "every position gets the same mean; uniform attention is pooling, each must attend to itself":
+                    expected.mean(0, keepdim=True).expand_as(expected),
+                "W is not used": X,
+            })
 
 
 @pytest.mark.weight(3)
@@ -114,20 +108,19 @@ def test_convolution(convolution_layer, rng, K):
         kernel = torch.randn(d_out, d_in, K, generator=rng, dtype=F64)
         weights = convolution_layer(kernel, n)
         for name, X in _contents(rng, n, d_in).items():
-            got, expected = position_layer(X, weights), _convolve(X, kernel)
-            if name == "random X":
-                padded = F.pad(X.T[None], (K // 2, K // 2), mode="circular")
-                same(expected, F.conv1d(padded, kernel)[0].T, "the suite's own convolution")
-                check(not _is(got, _convolve(X, kernel.flip(-1))), "the kernel is mirrored: tap t reads position "
-                      "i + t - K // 2")
-                zeros = F.conv1d(X.T[None], kernel, padding=K // 2)[0].T
-                check(not _is(got, zeros), "right inside, wrong at the borders: positions go round, (i + t - K // 2) "
-                      "mod n")
-                for shift in (-2, -1, 1, 2):
-                    check(not _is(got, expected.roll(shift, 0)), f"the output is shifted by {shift}: the middle tap, "
-                          "t = K // 2, reads position i itself")
-                check(not _is(got, expected / K), "the result is K times too small: heads are concatenated, not averaged")
-            _agree(weights, X, expected, f"the output for a kernel of shape {list(kernel.shape)}, n = {n} and {name}")
+            taps = kernel.to(X.dtype)
+            circular = F.conv1d(F.pad(X.T[None], (K // 2, K // 2), mode="circular"), taps)[0].T
+            causes = {
+                "the kernel is mirrored; tap t reads position i + t - K // 2": _convolve(X, kernel.flip(-1)),
+                "right inside, wrong at the borders; positions go round, (i + t - K // 2) mod n":
+                    F.conv1d(X.T[None], taps, padding=K // 2)[0].T,
+                "the result is K times too small": circular / K,
+            }
+            for shift in (-2, -1, 1, 2):
+                cause = f"the output is shifted by {shift}; the middle tap, t = K // 2, reads position i itself"
+                causes[cause] = circular.roll(shift, 0)
+            what = f"the output for a kernel of shape {list(kernel.shape)}, n = {n} and {name}"
+            _agree(weights, X, circular, what, causes)
 
 
 @pytest.mark.weight(2)

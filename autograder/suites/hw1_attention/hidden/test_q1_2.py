@@ -1,10 +1,9 @@
 """Hidden checks of q1_2: softmax_jacobian and saturation."""
 
-import math
-
 import pytest
 import torch
 
+from autograder.suites.causes import same_or_because
 from course_utils.checking import check, number, same, tensor
 
 F64 = torch.float64
@@ -14,10 +13,6 @@ SATURATED = torch.tensor([-3.0, 1.0, 100.0, 5.0, -1.0], dtype=F64)
 
 def _true_jacobian(z):
     return torch.autograd.functional.jacobian(lambda x: torch.softmax(x, -1), z)
-
-
-def _is(got, wrong):
-    return torch.allclose(got.detach().to(F64), wrong, rtol=1e-6, atol=1e-9)
 
 
 def test_shape_and_dtype(softmax_jacobian, rng):
@@ -35,13 +30,17 @@ def test_values(softmax_jacobian, rng):
     for n, spread in ((3, 1.0), (5, 2.0), (9, 0.3)):
         z = spread * torch.randn(n, generator=rng, dtype=F64)
         a = torch.softmax(z, -1)
-        J = tensor(softmax_jacobian(z), "the Jacobian", (n, n), F64)
-        check(not _is(J, torch.diag(a * (1 - a))),
-              "only the diagonal is there: every score moves every weight, because they share the normaliser")
-        check(not _is(J, torch.diag(a) + torch.outer(a, a)),
-              "the outer product has the wrong sign: raising one score lowers the weights of the others")
-        check(not _is(J, -torch.outer(a, a)) and not _is(J, torch.diag(a)), "one of the two terms is missing")
-        same(J, _true_jacobian(z), "the Jacobian", **TIGHT)
+        causes = {
+            "only the diagonal is there; every score moves every weight, they share the normaliser":
+                torch.diag(a * (1 - a)),
+            "the outer product has the wrong sign; raising one score lowers the other weights":
+                torch.diag(a) + torch.outer(a, a),
+            "the whole Jacobian has the wrong sign": torch.outer(a, a) - torch.diag(a),
+            "the outer product is missing": torch.diag(a),
+            "the diagonal is missing": -torch.outer(a, a),
+            "that is the sigmoid's derivative on the diagonal": torch.diag(torch.sigmoid(z) * (1 - torch.sigmoid(z))),
+        }
+        same_or_because(softmax_jacobian(z), _true_jacobian(z), "the Jacobian", causes, **TIGHT)
 
 
 def test_structure(softmax_jacobian, rng):
@@ -96,17 +95,16 @@ def test_saturation_is_the_frobenius_norm(saturation, rng):
     for n in (3, 5, 8):
         z = torch.randn(n, generator=rng, dtype=F64)
         J = _true_jacobian(z)
+        causes = {
+            "that is the sum of the squares, the root is missing": J.square().sum().item(),
+            "that is the spectral norm, the largest singular value": torch.linalg.matrix_norm(J, 2).item(),
+            "that is the sum of the absolute values": J.abs().sum().item(),
+            "that is the norm of the diagonal alone": J.diagonal().norm().item(),
+            "that is the sum of the singular values": torch.linalg.matrix_norm(J, "nuc").item(),
+            "that is the norm divided by n": J.norm().item() / n,
+            "that is the largest entry": J.abs().max().item(),
+        }
         got = number(saturation(z), "saturation(z)")
-        for wrong, cause in (
-            (J.square().sum(), "that is the sum of the squares: the root is missing"),
-            (torch.linalg.matrix_norm(J, 2), "that is the spectral norm (the largest singular value)"),
-            (J.abs().sum(), "that is the sum of the absolute values"),
-            (J.diagonal().norm(), "that is the norm of the diagonal alone"),
-            (torch.linalg.matrix_norm(J, "nuc"), "that is the sum of the singular values"),
-            (J.norm() / n, "that is the norm divided by n"),
-        ):
-            check(not math.isclose(got, wrong.item(), rel_tol=1e-9), f"saturation(z) is {got:.4g}: {cause}, "
-                  "not the Frobenius norm")
-        same(got, J.norm().item(), f"saturation of {n} scores", rtol=1e-9, atol=1e-12)
+        same_or_because(got, J.norm().item(), f"saturation of {n} scores", causes, rtol=1e-9, atol=1e-12)
     same(number(saturation(torch.tensor([300.0, 0.0, 300.0, 1.0], dtype=F64)), "saturation(z)"), 0.5,
          "saturation at a tie of two, all others far below", rtol=1e-9, atol=1e-12)

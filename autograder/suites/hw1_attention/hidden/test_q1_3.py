@@ -5,6 +5,7 @@ import math
 import pytest
 import torch
 
+from autograder.suites.causes import same_or_because
 from course_utils.checking import check, same, tensor
 
 F64 = torch.float64
@@ -44,38 +45,44 @@ def _scores(query, keys, kind, W=None, v=None):
     return torch.stack(every).reshape(B, S)
 
 
+def _checked(luong_scores, query, keys, kind, **parameters):
+    return tensor(luong_scores(query, keys, kind, **parameters), f"the {kind} scores", keys.shape[:2], F64)
+
+
 @pytest.mark.weight(2)
 @pytest.mark.parametrize("kind", KINDS)
 def test_values(luong_scores, rng, kind):
     """The scores of every row and every key equal the formula, written out number by number."""
     query, keys, parameters = _draw(rng)
-    got = tensor(luong_scores(query, keys, kind, **parameters[kind]), f"the {kind} scores", (3, 5), F64)
+    expected = _scores(query, keys, kind, **parameters[kind])
+    causes = {
+        "Luong's scores have no factor 1 / sqrt(D)": expected / 2,
+        "these are the weights; scores come before the softmax": torch.softmax(expected, -1),
+    }
     if kind == "general":
-        swapped = _scores(query, keys, kind, parameters[kind]["W"].T)
-        check(not torch.allclose(got, swapped), "W is on the wrong side: the score is query^T W key, you "
-              "have key^T W query (an asymmetric W tells the two apart)")
+        causes["W is on the wrong side; the score is query^T W key, you have key^T W query"] = _scores(
+            query, keys, kind, parameters[kind]["W"].T)
     if kind == "concat":
         W, v = parameters[kind]["W"], parameters[kind]["v"]
         key_first = torch.cat([W[:, 4:], W[:, :4]], 1)
-        check(not torch.allclose(got, _scores(query, keys, kind, key_first, v)),
-              "the query comes first in [query; key]: you have put the key in front")
         linear = torch.cat([query[:, None].expand_as(keys), keys], -1) @ W.T
-        check(not torch.allclose(got, linear @ v), "the tanh is missing")
-        check(not torch.allclose(got, torch.tanh(linear @ v)), "the tanh comes before v, not after")
-    if kind in ("dot", "general"):
-        check(not torch.allclose(got, _scores(query, keys, kind, **parameters[kind]) / 2),
-              "Luong's scores have no factor 1 / sqrt(D)")
-    same(got, _scores(query, keys, kind, **parameters[kind]), f"the {kind} scores")
+        causes |= {
+            "the query comes first in [query; key], you have put the key in front":
+                _scores(query, keys, kind, key_first, v),
+            "the tanh is missing": linear @ v,
+            "the tanh comes before the product with v, not after": torch.tanh(linear @ v),
+        }
+    same_or_because(luong_scores(query, keys, kind, **parameters[kind]), expected, f"the {kind} scores", causes)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_axes_of_length_one(luong_scores, rng, kind):
+def test_axes_of_length_one(luong_scores, rng):
     """The result is [B, S] also when the batch has one row, or there is one key, or one hidden unit."""
     for B, S, D, K in ((1, 5, 4, 3), (3, 1, 4, 1), (1, 1, 2, 3), (2, 3, 1, 4)):
         query, keys, parameters = _draw(rng, B, S, D, K)
-        got = luong_scores(query, keys, kind, **parameters[kind])
-        expected = _scores(query, keys, kind, **parameters[kind])
-        same(got, expected, f"the {kind} scores for B={B}, S={S}, D={D}")
+        for kind in KINDS:
+            got = luong_scores(query, keys, kind, **parameters[kind])
+            expected = _scores(query, keys, kind, **parameters[kind])
+            same(got, expected, f"the {kind} scores for B={B}, S={S}, D={D}")
 
 
 def test_float32(luong_scores, rng):
@@ -86,29 +93,30 @@ def test_float32(luong_scores, rng):
         same(luong_scores(query, keys, kind, **parameters[kind]), expected, f"the {kind} scores", atol=1e-5)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_rows_and_keys_keep_apart(luong_scores, rng, kind):
-    """A new key moves its own score alone; a new query moves the scores of its own row alone."""
+def test_keys_keep_apart(luong_scores, rng):
+    """Another key moves its own score and no other; the location scores do not read the keys at all."""
     query, keys, parameters = _draw(rng)
-
-    def scores(query, keys):
-        return tensor(luong_scores(query, keys, kind, **parameters[kind]), "the scores", (3, 5), F64)
-
-    before = scores(query, keys)
     other = keys.clone()
     other[1, 2] += torch.randn(4, generator=rng, dtype=F64)
-    moved = (scores(query, other) - before).abs() > 1e-9
-    expected = torch.zeros(3, 5, dtype=torch.bool)
-    expected[1, 2] = kind != "location"
-    if kind == "location":
-        check(not moved.any(), "the location scores moved with a key: they read the query alone")
-    check(torch.equal(moved, expected), "another key at row 1, position 2 moved the scores at "
-          f"(row, position) {moved.nonzero().tolist()}")
+    for kind in KINDS:
+        before, after = (_checked(luong_scores, query, k, kind, **parameters[kind]) for k in (keys, other))
+        moved = (after - before).abs() > 1e-9
+        expected = torch.zeros(3, 5, dtype=torch.bool)
+        expected[1, 2] = kind != "location"
+        check(torch.equal(moved, expected), f"another key at row 1, position 2 moved the {kind} scores at "
+              f"(row, position) {moved.nonzero().tolist()}, expected {expected.nonzero().tolist()}")
+
+
+def test_rows_keep_apart(luong_scores, rng):
+    """Another query moves every score of its own row, and none of another row."""
+    query, keys, parameters = _draw(rng)
     other = query.clone()
     other[2] += torch.randn(4, generator=rng, dtype=F64)
-    moved = (scores(other, keys) - before).abs() > 1e-9
-    check(moved[2].all(), "another query in row 2 left some scores of that row unchanged")
-    check(not moved[:2].any(), "another query in row 2 moved scores of other rows")
+    for kind in KINDS:
+        before, after = (_checked(luong_scores, q, keys, kind, **parameters[kind]) for q in (query, other))
+        moved = (after - before).abs() > 1e-9
+        check(moved[2].all(), f"another query in row 2 left some {kind} scores of that row unchanged")
+        check(not moved[:2].any(), f"another query in row 2 moved {kind} scores of other rows")
 
 
 def test_general_is_linear(luong_scores, rng):

@@ -5,6 +5,7 @@ import math
 import pytest
 import torch
 
+from autograder.suites.causes import same_or_because
 from course_utils.checking import check, same, tensor
 
 F64 = torch.float64
@@ -52,18 +53,19 @@ def test_shapes(luong_step, rng):
             same(weights.sum(-1), torch.ones(B, dtype=F64), f"the sum of each row of the {kind} weights")
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_weights(luong_step, reference, rng, kind):
+@pytest.mark.weight(2)
+def test_weights(luong_step, reference, rng):
     """The weights are the softmax of the scores over the keys, for every kind of score."""
     query, keys, W_f, parameters = _draw(rng)
-    scores = reference.luong_scores(query, keys, kind, **parameters[kind])
-    _, weights = _run(luong_step, query, keys, W_f, kind, **parameters[kind])
-    check(not torch.allclose(weights.sum(0), torch.ones(5, dtype=F64)),
-          "your weights sum to 1 over the batch, not over the keys: look at the axis of the softmax")
-    check(not torch.allclose(weights, scores), "these are the scores: the weights are their softmax")
-    check(not torch.allclose(weights, torch.softmax(scores / 2, -1)),
-          "the scores are divided by sqrt(D): Luong's step has no such factor")
-    same(weights, torch.softmax(scores, -1), f"the {kind} weights")
+    for kind in KINDS:
+        scores = reference.luong_scores(query, keys, kind, **parameters[kind])
+        _, weights = _run(luong_step, query, keys, W_f, kind, **parameters[kind])
+        same_or_because(weights, torch.softmax(scores, -1), f"the {kind} weights", {
+            "your weights sum to 1 over the batch, not over the keys; look at the axis of the softmax":
+                torch.softmax(scores, 0),
+            "these are the scores, the weights are their softmax": scores,
+            "the scores are divided by sqrt(D); Luong's step has no such factor": torch.softmax(scores / 2, -1),
+        })
 
 
 @pytest.mark.weight(2)
@@ -74,12 +76,16 @@ def test_attentional_state(luong_step, reference, rng, kind):
     scores = reference.luong_scores(query, keys, kind, **parameters[kind])
     expected, _, context = _step(scores, query, keys, W_f)
     got, _ = _run(luong_step, query, keys, W_f, kind, **parameters[kind])
-    check(not torch.allclose(got, torch.tanh(torch.cat([context, query], -1) @ W_f.T)),
-          "the query comes first in [query; context]: you have put the context in front")
-    check(not torch.allclose(got, torch.cat([query, context], -1) @ W_f.T), "the tanh is missing")
-    check(not torch.allclose(got, _step(scores, query, keys / 5, W_f)[0]),
-          "the context is the weighted sum of the keys: you divide it by their number once more")
-    same(got, expected, f"h_tilde with {kind} scores")
+    same_or_because(got, expected, f"h_tilde with {kind} scores", {
+        "the query comes first in [query; context], you have put the context in front":
+            torch.tanh(torch.cat([context, query], -1) @ W_f.T),
+        "the tanh is missing": torch.cat([query, context], -1) @ W_f.T,
+        "the context is the weighted sum of the keys, you divide it by their number once more":
+            _step(scores, query, keys / 5, W_f)[0],
+        "the context is the plain mean of the keys, the weights are not used":
+            _step(0 * scores, query, keys, W_f)[0],
+        "the query is missing": torch.tanh(context @ W_f[:, 4:].T),
+    })
 
 
 def test_default_kind(luong_step, rng):

@@ -6,6 +6,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from autograder.suites.causes import same_or_because
 from course_utils.checking import check, number, same, tensor
 from course_utils.kernels import dot_exp_kernel, gaussian_kernel, laplace_kernel, lopsided_kernel
 
@@ -34,24 +35,24 @@ def _attention(x, xs, ys):
 def test_values(kernel_regression, rng, kernel):
     """The estimate is the mean of the ys, weighted by the kernel between each query and each point."""
     x, xs, ys = _draw(rng)
-    got = tensor(kernel_regression(x, xs, ys, kernel), "the estimate", (3, 5), F64)
+    got, expected = kernel_regression(x, xs, ys, kernel), _estimate(x, xs, ys, kernel)
     K = kernel(x[:, None], xs[None])  # [T, S]
-    check(not torch.allclose(got, K @ ys), "the sum of the weights does not divide the result: they must sum to 1")
-    check(not torch.allclose(got, K @ ys / 6), "you divide by the number of points, not by the sum of the weights")
-    check(not torch.allclose(got, (K / K.sum(0)) @ ys), "the weights sum to 1 over the queries, not over the points")
-    check(not torch.allclose(got, torch.softmax(K, -1) @ ys),
-          "the kernel's values are the weights already, up to their sum: no softmax on top")
-    same(got, _estimate(x, xs, ys, kernel), f"the estimate with {kernel.__name__}")
+    same_or_because(got, expected, f"the estimate with {kernel.__name__}", {
+        "the weights must sum to 1, and you do not divide by their sum": K @ ys,
+        "you divide by the number of points, not by the sum of the weights": K @ ys / 6,
+        "the weights sum to 1 over the queries, not over the points": (K / K.sum(0)) @ ys,
+        "the kernel's values are the weights already, up to their sum; no softmax on top": torch.softmax(K, -1) @ ys,
+    })
 
 
 @pytest.mark.weight(2)
 def test_query_comes_first(kernel_regression, rng):
     """The kernel is called as kernel(query, point): a kernel that is not symmetric tells."""
     x, xs, ys = _draw(rng)
-    got = tensor(kernel_regression(x, xs, ys, lopsided_kernel), "the estimate", (3, 5), F64)
+    got, expected = kernel_regression(x, xs, ys, lopsided_kernel), _estimate(x, xs, ys, lopsided_kernel)
     swapped = _estimate(x, xs, ys, lambda a, b: lopsided_kernel(b, a))
-    check(not torch.allclose(got, swapped), "you call the kernel with the point first: the query comes first")
-    same(got, _estimate(x, xs, ys, lopsided_kernel), "the estimate with lopsided_kernel")
+    cause = "you call the kernel with the point first, and the query comes first"
+    same_or_because(got, expected, "the estimate with lopsided_kernel", {cause: swapped})
 
 
 def test_constant_targets(kernel_regression, rng):
@@ -110,13 +111,15 @@ def test_kernel_ratios(attention_kernel, rng):
         q = q[0]
         got = tensor(kernel(q, xs), "the kernel of [D] and [S, D]", (6,), F64).log()
         got, products = got - got[0], xs @ q - xs[0] @ q
-        check(not torch.allclose(got, products), "the scale is missing: exponents are q . k / sqrt(d)")
-        check(not torch.allclose(got, products / d), "you divide by d: the scale is 1 / sqrt(d)")
         distances = -(q - xs).square().sum(-1) / 2
-        for scale in (1, math.sqrt(d), d):
-            check(not torch.allclose(got, (distances - distances[0]) / scale), "that is a Gaussian kernel: it weighs "
-                  "long keys down, attention does not")
-        same(got, products / math.sqrt(d), f"the log of the kernel's ratios at d = {d}")
+        gaussian = "that is a Gaussian kernel, which weighs long keys down; attention does not"
+        same_or_because(got, products / math.sqrt(d), f"the log of the kernel's ratios at d = {d}", {
+            "the scale is missing; exponents are q . k / sqrt(d)": products,
+            "you divide by d, and the scale is 1 / sqrt(d)": products / d,
+            "you multiply by sqrt(d), and divide is right": products * math.sqrt(d),
+            gaussian: distances - distances[0],
+            f"{gaussian} (bandwidth aside)": (distances - distances[0]) / math.sqrt(d),
+        })
 
 
 @pytest.mark.weight(2)

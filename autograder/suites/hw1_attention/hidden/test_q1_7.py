@@ -6,6 +6,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from autograder.suites.causes import same_or_because
 from course_utils.checking import check, same, tensor
 
 F64 = torch.float64
@@ -74,15 +75,17 @@ def test_values(attention, rng):
     q, k, v = _draw(rng, 3)
     out, weights = _run(attention, q, k, v)
     scores = q @ k.mT
-    ones = torch.ones(3, 6, dtype=F64)
-    check(not torch.allclose(weights.sum(-2), ones),
-          "your weights sum to 1 over the queries, not over the keys: look at the axis of the softmax")
-    check(not torch.allclose(weights, torch.softmax(scores, -1)), "the scale 1 / sqrt(D) is missing")
-    check(not torch.allclose(weights, torch.softmax(scores / 5, -1)), "you divide by D: the scale is 1 / sqrt(D)")
-    for length in (4, 6, 7):
-        check(not torch.allclose(weights, torch.softmax(scores / math.sqrt(length), -1)),
-              "the scale is made from the wrong axis: D is the width of q and k, the last axis")
-    same(weights, torch.softmax(scores / math.sqrt(5), -1), "the weights")
+    same_or_because(weights, torch.softmax(scores / math.sqrt(5), -1), "the weights", {
+        "your weights sum to 1 over the queries, not over the keys; look at the axis of the softmax":
+            torch.softmax(scores / math.sqrt(5), -2),
+        "the scale 1 / sqrt(D) is missing": torch.softmax(scores, -1),
+        "you divide by D, and the scale is 1 / sqrt(D)": torch.softmax(scores / 5, -1),
+        "you multiply by sqrt(D), and dividing is right": torch.softmax(scores * math.sqrt(5), -1),
+        "these are the scores; the weights come after the softmax": scores / math.sqrt(5),
+        "the scale is made from T, not from the width D": torch.softmax(scores / 2, -1),
+        "the scale is made from S, not from the width D": torch.softmax(scores / math.sqrt(6), -1),
+        "the scale is made from the width of v, not of q and k": torch.softmax(scores / math.sqrt(7), -1),
+    })
     same(out, F.scaled_dot_product_attention(q, k, v), "the output")
 
 
@@ -104,13 +107,14 @@ def test_padding_values(attention, rng):
     padding = torch.cat([_padding([6, 4, 1]), scattered])
     out, weights = _run(attention, q, k, v, key_padding_mask=padding)
     padded = padding[:, None].expand_as(weights)
-    check(not (weights[padded].sum() > 0 and weights[1:][~padded[1:]].sum() < 1e-9),
-          "only padded keys have weight: the mask is upside down (True = padding)")
-    expected = _by_hand(q, k, v, padding)
-    after = torch.softmax(q @ k.mT / math.sqrt(5), -1).masked_fill(padded, 0)
-    check(not torch.allclose(weights, after), "the mask comes after the softmax: the remaining weights no longer "
-          "sum to 1")
-    same(weights, expected[1], "the weights")
+    expected, scores = _by_hand(q, k, v, padding), q @ k.mT / math.sqrt(5)
+    same_or_because(weights, expected[1], "the weights", {
+        "the mask is upside down (True = padding)": _by_hand(q, k, v, ~padding)[1],
+        "the mask has no effect": torch.softmax(scores, -1),
+        "the mask comes after the softmax, so the rest no longer sums to 1":
+            torch.softmax(scores, -1).masked_fill(padded, 0),
+        "a blocked score of 0 still counts, as exp(0) = 1": torch.softmax(scores.masked_fill(padded, 0), -1),
+    })
     same(out, expected[0], "the output")
     check((weights[padded] == 0).all(), "a padded key has a weight that is small but not 0")
 
@@ -136,14 +140,14 @@ def test_causal_values(attention, rng, T, S):
     """Query i sees key j iff j <= i + (S - T); a query that sees nothing gets zeros."""
     q, k, v = _draw(rng, 3, T=T, S=S, D=8)
     out, weights = _run(attention, q, k, v, causal=True)
-    seen, got = _visible(T, S, causal=True)[0], weights[0] != 0
     i, j = torch.arange(T)[:, None], torch.arange(S)
-    check(not torch.equal(got, j >= i + S - T), "the causal mask is upside down: queries see the future only")
-    check(not torch.equal(got, j < i + S - T), "a query must see its own position too: off by one")
-    if T != S:
-        check(not torch.equal(got, j <= i), "the triangle is aligned at the first key: align it at the last one, so "
-              "that the last query sees everything")
-    check(torch.equal(got, seen), f"with T={T} and S={S} the queries see the wrong keys")
+    same_or_because((weights[0] != 0).int(), _visible(T, S, causal=True)[0].int(), "the keys that each query sees", {
+        "the causal mask is upside down, queries see the future only": (j >= i + S - T).int(),
+        "off by one, a query sees its own position too": (j < i + S - T).int(),
+        "off by one, a query sees no position after its own": (j <= i + S - T + 1).int(),
+        "the triangle is aligned at the first key; align it so that the last query sees everything": (j <= i).int(),
+        "nothing is blocked": torch.ones(T, S, dtype=torch.int),
+    })
     expected = _by_hand(q, k, v, causal=True)
     same(weights, expected[1], "the weights")
     same(out, expected[0], "the output")
@@ -205,17 +209,19 @@ def test_beta(attention, rng):
     q, k, v = _draw(rng, 3)
     uniform = torch.full((3, 4, 6), 1 / 6, dtype=F64)
     out, weights = _run(attention, q, k, v, beta=0.0)
-    check(not torch.allclose(weights, torch.softmax(q @ k.mT / math.sqrt(5), -1)),
-          "beta = 0 is taken for no beta at all: ask `beta is None`, for 0 counts as false")
-    same(weights, uniform, "the weights at beta = 0")
+    cause = "beta = 0 is taken for no beta at all; ask `beta is None`, for 0 counts as false"
+    same_or_because(weights, uniform, "the weights at beta = 0", {cause: _by_hand(q, k, v)[1]})
     same(out, v.mean(1, keepdim=True).expand(3, 4, 7), "the output at beta = 0")
     for beta in (1.0, 0.3, 2.5):
         for padding in (None, _padding([6, 4, 2])):
             out, weights = _run(attention, q, k, v, key_padding_mask=padding, beta=beta)
-            check(not torch.allclose(weights, _by_hand(q, k, v, padding, beta=beta / math.sqrt(5))[1]),
-                  "beta comes on top of 1 / sqrt(D): it takes its place")
             expected = _by_hand(q, k, v, padding, beta=beta)
-            same(weights, expected[1], f"the weights at beta = {beta}")
+            same_or_because(weights, expected[1], f"the weights at beta = {beta}", {
+                "beta comes on top of 1 / sqrt(D); it takes its place":
+                    _by_hand(q, k, v, padding, beta=beta / math.sqrt(5))[1],
+                "beta has no effect": _by_hand(q, k, v, padding)[1],
+                "you divide by beta, and it multiplies": _by_hand(q, k, v, padding, beta=1 / beta)[1],
+            })
             same(out, expected[0], f"the output at beta = {beta}")
 
 

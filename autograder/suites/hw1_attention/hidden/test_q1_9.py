@@ -5,6 +5,7 @@ import math
 import pytest
 import torch
 
+from autograder.suites.causes import same_or_because
 from course_utils.checking import check, number, same
 
 F64 = torch.float64
@@ -65,9 +66,11 @@ def test_two_scores(beta_to_focus, rng):
         low = torch.randn(1, generator=rng, dtype=F64).item()
         scores = torch.tensor([low + gap, low], dtype=F64)
         beta = number(beta_to_focus(scores, p), "beta")
-        check(not math.isclose(beta, math.log(1 / (1 - p)) / gap, rel_tol=1e-3),
-              "that is ln(1 / (1 - p)) / gap, where ln(p / (1 - p)) / gap is right")
-        same(beta, math.log(p / (1 - p)) / gap, f"beta for a gap of {gap} and p = {p}", rtol=1e-4, atol=1e-6)
+        same_or_because(beta, math.log(p / (1 - p)) / gap, f"beta for a gap of {gap} and p = {p}", {
+            "that is ln(1 / (1 - p)) / gap, as if p in the numerator were 1": math.log(1 / (1 - p)) / gap,
+            "the gap between the scores does not enter": math.log(p / (1 - p)),
+            "you multiply by the gap, and divide is right": math.log(p / (1 - p)) * gap,
+        }, rtol=1e-4, atol=1e-6)
 
 
 @pytest.mark.weight(2)

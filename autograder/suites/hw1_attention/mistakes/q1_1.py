@@ -1,6 +1,6 @@
 # %% no-max-subtraction
-"""Your exponentials overflow: a score of 1e4 in float32 becomes inf / inf. Adding one number to all scores
-of a slice does not change its softmax; choose that number before you take the exponential."""
+"""Your exponentials overflow: a score of 1e4 in float32 becomes inf / inf. Adding one number to all scores of
+a slice does not change its softmax; choose that number before you take the exponential."""
 def softargmax(scores, beta=1.0, dim=-1):
     e = torch.exp(beta * scores)
     total = e.sum(dim, keepdim=True)
@@ -26,8 +26,8 @@ def softargmax(scores, beta=1.0, dim=-1):
 
 
 # %% beta-as-temperature
-"""A larger beta makes your weights flatter, and it should make them sharper: you divide by beta as if it were a
-temperature, but it is an inverse temperature."""
+"""A larger beta makes your weights flatter, and it should make them sharper: you divide by beta as if it were
+a temperature, but it is an inverse temperature."""
 def softargmax(scores, beta=1.0, dim=-1):
     z = scores / beta
     dead = (z == -math.inf).all(dim, keepdim=True)
@@ -51,29 +51,30 @@ def softargmax(scores, beta=1.0, dim=-1):
 
 
 # %% dead-slice-nan
-"""A slice in which every score is -inf gives NaN: subtracting its maximum is -inf - (-inf). Find such slices first and
-give them zeros."""
+"""A slice in which every score is -inf gives NaN: subtracting its maximum is -inf - (-inf). Find such slices
+first and give them zeros."""
 def softargmax(scores, beta=1.0, dim=-1):
     return torch.softmax(beta * scores, dim)
 
 
 # %% dead-slice-uniform
-"""A slice in which every score is -inf comes out uniform: a large negative number in place of -inf is a score like
-any other when the whole slice has it. Nothing may be looked at there, so every weight is zero."""
+"""A slice in which every score is -inf comes out uniform: a large negative number in place of -inf is a score
+like any other when the whole slice has it. Nothing may be looked at there, so every weight is zero."""
 def softargmax(scores, beta=1.0, dim=-1):
     z = (beta * scores).masked_fill(scores == -math.inf, -1e30)
     return torch.softmax(z, dim)
 
 
 # %% dead-slice-nan-gradient
-"""Your zeros for an all -inf slice are painted over a NaN afterwards, and the gradient still runs through that NaN.
-Keep the slice away from the softmax before it is computed, not after."""
+"""Your zeros for an all -inf slice are painted over a NaN afterwards, and the gradient still runs through
+that NaN. Keep the slice away from the softmax before it is computed, not after."""
 def softargmax(scores, beta=1.0, dim=-1):
     return torch.nan_to_num(torch.softmax(beta * scores, dim))
 
 
 # %% result-in-float32
-"""You compute in float32 whatever comes in: float64 scores must give float64 weights (dtype on the convention card)."""
+"""You compute in float32 whatever comes in: float64 scores must give float64 weights (dtype on the convention
+card)."""
 def softargmax(scores, beta=1.0, dim=-1):
     z = beta * scores
     dead = (z == -math.inf).all(dim, keepdim=True)
@@ -81,8 +82,8 @@ def softargmax(scores, beta=1.0, dim=-1):
 
 
 # %% scores-changed-in-place
-"""After your call the caller's scores are different: an operation that ends in `_`, or `*=`, writes into the tensor
-you were given. Make a new one."""
+"""After your call the caller's scores are different: an operation that ends in `_`, or `*=`, writes into the
+tensor you were given. Make a new one."""
 def softargmax(scores, beta=1.0, dim=-1):
     scores *= beta
     dead = (scores == -math.inf).all(dim, keepdim=True)

@@ -1,21 +1,22 @@
 # %% beta-forgotten
-"""Your derivative lacks the factor beta: the score is beta q . k, and the chain rule passes through that product."""
+"""Your derivative lacks the factor beta: the score is beta q . k, and the chain rule passes through that
+product."""
 def key_jacobian(q, K, V, j, beta):
     a = torch.softmax(beta * K @ q, 0)
     return a[j] * torch.outer(V[j] - a @ V, q)
 
 
 # %% other-weights-held-fixed
-"""You let only weight j move, which gives a_j (1 - a_j) v_j. The weights sum to 1: when j gains, every other key loses,
-and their values move the output too."""
+"""You let only weight j move, which gives a_j (1 - a_j) v_j. The weights sum to 1: when j gains, every other
+key loses, and their values move the output too."""
 def key_jacobian(q, K, V, j, beta):
     a = torch.softmax(beta * K @ q, 0)
     return beta * a[j] * (1 - a[j]) * torch.outer(V[j], q)
 
 
 # %% output-not-subtracted
-"""You move along v_j. The output moves along the difference between v_j and the output itself: if it already equals v_j,
-nothing changes."""
+"""You move along v_j. The output moves along the difference between v_j and the output itself: if it already
+equals v_j, nothing changes."""
 def key_jacobian(q, K, V, j, beta):
     a = torch.softmax(beta * K @ q, 0)
     return beta * a[j] * torch.outer(V[j], q)
@@ -29,22 +30,24 @@ def key_jacobian(q, K, V, j, beta):
 
 
 # %% transposed
-"""Your Jacobian has shape [D, Dv]. The rows belong to the output, the columns to the key that is moved: [Dv, D]."""
+"""Your Jacobian has shape [D, Dv]. The rows belong to the output, the columns to the key that is moved: [Dv,
+D]."""
 def key_jacobian(q, K, V, j, beta):
     a = torch.softmax(beta * K @ q, 0)
     return beta * a[j] * torch.outer(q, V[j] - a @ V)
 
 
 # %% sign-flipped
-"""Your derivative has the wrong sign: when the score of key j rises, the output moves towards v_j, not away from it."""
+"""Your derivative has the wrong sign: when the score of key j rises, the output moves towards v_j, not away
+from it."""
 def key_jacobian(q, K, V, j, beta):
     a = torch.softmax(beta * K @ q, 0)
     return beta * a[j] * torch.outer(a @ V - V[j], q)
 
 
 # %% limit-always-wins
-"""You say that a stretched key always wins. Its score is multiplied: a negative score becomes more negative, and then the
-key loses all its weight."""
+"""You say that a stretched key always wins. Its score is multiplied: a negative score becomes more negative,
+and then the key loses all its weight."""
 def elongated_limit(q, K, V, j, beta):
     return V[j].clone()
 
@@ -82,7 +85,8 @@ def elongated_limit(q, K, V, j, beta):
 
 
 # %% limit-ignores-beta
-"""Your limit does not depend on beta: the keys that remain are still weighed with the given beta, not with 1 / sqrt(D)."""
+"""Your limit does not depend on beta: the keys that remain are still weighed with the given beta, not with 1
+/ sqrt(D)."""
 def elongated_limit(q, K, V, j, beta):
     z = K @ q / math.sqrt(len(q))
     if z[j] > 0 or len(K) == 1:
@@ -93,8 +97,8 @@ def elongated_limit(q, K, V, j, beta):
 
 
 # %% limit-others-averaged
-"""When the key loses you average the other values evenly. Their scores still count: the result is attention over the keys
-that are left."""
+"""When the key loses you average the other values evenly. Their scores still count: the result is attention
+over the keys that are left."""
 def elongated_limit(q, K, V, j, beta):
     z = beta * K @ q
     if z[j] > 0 or len(K) == 1:

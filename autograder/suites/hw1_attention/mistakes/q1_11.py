@@ -1,6 +1,6 @@
 # %% scores-lose-the-permutation
-"""In one step you cancel P between queries and keys: (P X Wq)(P X Wk)^T becomes P S P^T, and there is no P^T P in it to
-cancel. Both the rows and the columns of the scores are permuted."""
+"""In one step you cancel P between queries and keys: (P X Wq)(P X Wk)^T becomes P S P^T, and there is no P^T
+P in it to cancel. Both the rows and the columns of the scores are permuted."""
 def equivariance_lines(X, P, Wq, Wk, Wv):
     S = X @ Wq @ (X @ Wk).T / math.sqrt(X.shape[1])
     PX = P @ X
@@ -12,8 +12,8 @@ def equivariance_lines(X, P, Wq, Wk, Wv):
 
 
 # %% keys-not-permuted-back
-"""In one line the queries are permuted but the keys are not: the scores of P X are P S P^T, and the P^T on the right is
-what meets the P of the values."""
+"""In one line the queries are permuted but the keys are not: the scores of P X are P S P^T, and the P^T on
+the right is what meets the P of the values."""
 def equivariance_lines(X, P, Wq, Wk, Wv):
     S = X @ Wq @ (X @ Wk).T / math.sqrt(X.shape[1])
     PX = P @ X
@@ -25,8 +25,8 @@ def equivariance_lines(X, P, Wq, Wk, Wv):
 
 
 # %% ends-with-inverse-permutation
-"""Your last line applies the inverse permutation, P^T: the output of self-attention is permuted in the same way as its
-input."""
+"""Your last line applies the inverse permutation, P^T: the output of self-attention is permuted in the same
+way as its input."""
 def equivariance_lines(X, P, Wq, Wk, Wv):
     S = X @ Wq @ (X @ Wk).T / math.sqrt(X.shape[1])
     PX = P @ X
@@ -38,7 +38,8 @@ def equivariance_lines(X, P, Wq, Wk, Wv):
 
 
 # %% ends-with-invariance
-"""Your last line is Sa(X): that would be invariance. Self-attention is equivariant, the output's rows are permuted too."""
+"""Your last line is Sa(X): that would be invariance. Self-attention is equivariant, the output's rows are
+permuted too."""
 def equivariance_lines(X, P, Wq, Wk, Wv):
     S = X @ Wq @ (X @ Wk).T / math.sqrt(X.shape[1])
     PX = P @ X
@@ -63,8 +64,8 @@ def equivariance_lines(X, P, Wq, Wk, Wv):
 
 
 # %% scaled-by-length
-"""You divide the scores by the root of N, the number of tokens: the scale is the root of D, the width the dot product
-runs over."""
+"""You divide the scores by the root of N, the number of tokens: the scale is the root of D, the width the dot
+product runs over."""
 def equivariance_lines(X, P, Wq, Wk, Wv):
     S = X @ Wq @ (X @ Wk).T / math.sqrt(X.shape[0])
     PX = P @ X
@@ -77,8 +78,8 @@ def equivariance_lines(X, P, Wq, Wk, Wv):
 
 
 # %% softmax-over-queries
-"""Your weights sum to 1 over the queries. The lines still agree, because this layer is equivariant as well, but Sa
-normalises over the keys."""
+"""Your weights sum to 1 over the queries. The lines still agree, because this layer is equivariant as well,
+but Sa normalises over the keys."""
 def equivariance_lines(X, P, Wq, Wk, Wv):
     S = X @ Wq @ (X @ Wk).T / math.sqrt(X.shape[1])
     PX = P @ X
@@ -91,7 +92,8 @@ def equivariance_lines(X, P, Wq, Wk, Wv):
 
 
 # %% weights-for-outputs
-"""Some of your lines are attention matrices [N, N]: every line has to be the whole output [N, D], values included."""
+"""Some of your lines are attention matrices [N, N]: every line has to be the whole output [N, D], values
+included."""
 def equivariance_lines(X, P, Wq, Wk, Wv):
     S = X @ Wq @ (X @ Wk).T / math.sqrt(X.shape[1])
     PX = P @ X
@@ -104,7 +106,8 @@ def equivariance_lines(X, P, Wq, Wk, Wv):
 
 
 # %% too-few-lines
-"""You state the theorem, its first and its last line. The proof is what stands between: at least three lines."""
+"""You state the theorem, its first and its last line. The proof is what stands between: at least three
+lines."""
 def equivariance_lines(X, P, Wq, Wk, Wv):
     S = X @ Wq @ (X @ Wk).T / math.sqrt(X.shape[1])
     PX = P @ X

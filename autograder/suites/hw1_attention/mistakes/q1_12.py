@@ -1,6 +1,6 @@
 # %% identity-too-soft
-"""Your identity blurs: a score of 1 against 0 leaves much weight on the other positions. The scores must be so far apart
-that softmax is all but an argmax."""
+"""Your identity blurs: a score of 1 against 0 leaves much weight on the other positions. The scores must be
+so far apart that softmax is all but an argmax."""
 def identity_layer(n, d):
     Wq, Wv = torch.zeros(1, d + n, n), torch.zeros(1, d + n, d)
     Wq[0, d:] = torch.eye(n)
@@ -9,8 +9,8 @@ def identity_layer(n, d):
 
 
 # %% identity-forgets-the-scale
-"""Your identity is sharp for small n only: the layer divides the scores by sqrt(A), so the gap between right and wrong
-positions shrinks as A grows."""
+"""Your identity is sharp for small n only: the layer divides the scores by sqrt(A), so the gap between right
+and wrong positions shrinks as A grows."""
 def identity_layer(n, d):
     Wq, Wk, Wv = torch.zeros(1, d + n, n), torch.zeros(1, d + n, n), torch.zeros(1, d + n, d)
     Wq[0, d:] = 20 * torch.eye(n)
@@ -20,8 +20,8 @@ def identity_layer(n, d):
 
 
 # %% identity-by-content
-"""Your scores compare contents: a token then attends to whichever token has the largest dot product with it, which need
-not be itself. Use the one-hot positions, which are the same for every X."""
+"""Your scores compare contents: a token then attends to whichever token has the largest dot product with it,
+which need not be itself. Use the one-hot positions, which are the same for every X."""
 def identity_layer(n, d):
     W, Wv = torch.zeros(1, d + n, d), torch.zeros(1, d + n, d)
     W[0, :d] = 30 * d**0.25 * torch.eye(d)
@@ -30,7 +30,8 @@ def identity_layer(n, d):
 
 
 # %% identity-returns-positions-too
-"""Your output has width d + n: the values carry the one-hot positions along. Only the content may leave the layer."""
+"""Your output has width d + n: the values carry the one-hot positions along. Only the content may leave the
+layer."""
 def identity_layer(n, d):
     Wq, Wk = torch.zeros(1, d + n, n), torch.zeros(1, d + n, n)
     Wq[0, d:] = 1000 * math.sqrt(n) * torch.eye(n)
@@ -39,7 +40,8 @@ def identity_layer(n, d):
 
 
 # %% permutation-inverted
-"""Your layer applies the inverse permutation: output i must be input perm[i], and you send input i to output perm[i]."""
+"""Your layer applies the inverse permutation: output i must be input perm[i], and you send input i to output
+perm[i]."""
 def permutation_layer(perm, d):
     n = len(perm)
     Wq, Wk, Wv = torch.zeros(1, d + n, n), torch.zeros(1, d + n, n), torch.zeros(1, d + n, d)
@@ -51,8 +53,8 @@ def permutation_layer(perm, d):
 
 
 # %% pointwise-uniform-attention
-"""All your output rows are equal: uniform attention averages the tokens before W acts. Each position has to look at itself
-alone."""
+"""All your output rows are equal: uniform attention averages the tokens before W acts. Each position has to
+look at itself alone."""
 def pointwise_layer(W, n):
     d_out, d_in = W.shape
     Wv = W.new_zeros(1, d_in + n, d_out)
@@ -62,8 +64,8 @@ def pointwise_layer(W, n):
 
 
 # %% pointwise-rounded-to-float32
-"""Your layer is only right to seven digits: the zeros you fill are float32, so the entries of W are rounded. Take W's
-dtype."""
+"""Your layer is only right to seven digits: the zeros you fill are float32, so the entries of W are rounded.
+Take W's dtype."""
 def pointwise_layer(W, n):
     d_out, d_in = W.shape
     Wq, Wk, Wv = torch.zeros(1, d_in + n, n), torch.zeros(1, d_in + n, n), torch.zeros(1, d_in + n, d_out)
@@ -89,7 +91,8 @@ def convolution_layer(kernel, n):
 
 
 # %% convolution-not-centred
-"""Your window starts at position i; it should have i in its middle, so the first tap looks K // 2 positions back."""
+"""Your window starts at position i; it should have i in its middle, so the first tap looks K // 2 positions
+back."""
 def convolution_layer(kernel, n):
     d_out, d_in, K = kernel.shape
     Wq, Wv = kernel.new_zeros(K, d_in + n, n), kernel.new_zeros(K, d_in + n, d_out)
@@ -104,8 +107,8 @@ def convolution_layer(kernel, n):
 
 
 # %% convolution-borders-clamped
-"""The middle is right, the borders are not: a tap that leaves the sequence must come in again at the other end, and yours
-stays at the edge."""
+"""The middle is right, the borders are not: a tap that leaves the sequence must come in again at the other
+end, and yours stays at the edge."""
 def convolution_layer(kernel, n):
     d_out, d_in, K = kernel.shape
     Wq, Wv = kernel.new_zeros(K, d_in + n, n), kernel.new_zeros(K, d_in + n, d_out)
@@ -120,8 +123,8 @@ def convolution_layer(kernel, n):
 
 
 # %% convolution-one-head
-"""One head cannot do it: its weights are non-negative and sum to 1, and all positions it looks at share one Wv. Count how
-many different matrices the kernel has."""
+"""One head cannot do it: its weights are non-negative and sum to 1, and all positions it looks at share one
+Wv. Count how many different matrices the kernel has."""
 def convolution_layer(kernel, n):
     d_out, d_in, K = kernel.shape
     Wq, Wv = kernel.new_zeros(1, d_in + n, n), kernel.new_zeros(1, d_in + n, d_out)

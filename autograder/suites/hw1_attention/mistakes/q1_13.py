@@ -5,15 +5,15 @@ def first_false_line():
 
 
 # %% earlier-line-blamed
-"""The line you name is still true: it has the same value as the one before it. Evaluate the lines one by one at some mu
-and sigma, with more than one entry in mu, and see where the value first changes."""
+"""The line you name is still true: it has the same value as the one before it. Evaluate the lines one by one
+at some mu and sigma, with more than one entry in mu, and see where the value first changes."""
 def first_false_line():
     return 2, lambda mu, sigma: 2 * sigma**2 * (mu @ mu) + len(mu) * sigma**4
 
 
 # %% trace-step-blamed
-"""The step to line 1 is right: the two second-moment matrices are the same matrix, so their product is its square.
-Evaluate the lines at some mu and sigma and see where the value first changes."""
+"""The step to line 1 is right: the two second-moment matrices are the same matrix, so their product is its
+square. Evaluate the lines at some mu and sigma and see where the value first changes."""
 def first_false_line():
     return 1, lambda mu, sigma: 2 * sigma**2 * (mu @ mu) + len(mu) * sigma**4
 
@@ -37,8 +37,8 @@ def first_false_line():
 
 
 # %% repair-holds-query-fixed
-"""Your repaired line has the first term once instead of twice: that is the variance with q held fixed, averaged over q.
-Both q and k vary."""
+"""Your repaired line has the first term once instead of twice: that is the variance with q held fixed,
+averaged over q. Both q and k vary."""
 def first_false_line():
     return 3, lambda mu, sigma: sigma**2 * (mu @ mu) + len(mu) * sigma**4
 
@@ -50,6 +50,7 @@ def first_false_line():
 
 
 # %% repair-gives-second-moment
-"""Your repaired line is E[(q . k)^2]: the square of the mean, which cancels in the line before, has come back."""
+"""Your repaired line is E[(q . k)^2]: the square of the mean, which cancels in the line before, has come
+back."""
 def first_false_line():
     return 3, lambda mu, sigma: (mu @ mu) ** 2 + 2 * sigma**2 * (mu @ mu) + len(mu) * sigma**4

@@ -1,53 +1,53 @@
 # %% diagonal-only
-"""Your Jacobian is diagonal, but each weight also depends on every other score through the denominator: a raised
-score takes from the others. Each row of the Jacobian must sum to zero."""
+"""Your Jacobian is diagonal, but each weight also depends on every other score through the denominator: a
+raised score takes from the others. Each row of the Jacobian must sum to zero."""
 def softmax_jacobian(z):
     y = torch.softmax(z, 0)
     return torch.diag(y * (1 - y))
 
 
 # %% plus-sign
-"""Your off-diagonal entries are positive: raising one score would raise the other weights as well. Check the sign of
-the term that comes from the denominator."""
+"""Your off-diagonal entries are positive: raising one score would raise the other weights as well. Check the
+sign of the term that comes from the denominator."""
 def softmax_jacobian(z):
     y = torch.softmax(z, 0)
     return torch.diag(y) + torch.outer(y, y)
 
 
 # %% direct-term-forgotten
-"""Only the denominator's derivative is there: even the diagonal is negative, as if raising a score lowered its own
-weight. The numerator depends on the score too."""
+"""Only the denominator's derivative is there: even the diagonal is negative, as if raising a score lowered
+its own weight. The numerator depends on the score too."""
 def softmax_jacobian(z):
     y = torch.softmax(z, 0)
     return -torch.outer(y, y)
 
 
 # %% log-softmax-jacobian
-"""This is the Jacobian of log-softmax: its entries do not vanish where a weight does. You still have to multiply each
-row by the weight it belongs to."""
+"""This is the Jacobian of log-softmax: its entries do not vanish where a weight does. You still have to
+multiply each row by the weight it belongs to."""
 def softmax_jacobian(z):
     y = torch.softmax(z, 0)
     return torch.eye(len(z), dtype=z.dtype, device=z.device) - y[None]
 
 
 # %% sigmoid-derivative
-"""You used the derivative of the sigmoid of each score: softmax normalises over all scores together, so start from the
-softmax weights and mind the off-diagonal entries."""
+"""You used the derivative of the sigmoid of each score: softmax normalises over all scores together, so start
+from the softmax weights and mind the off-diagonal entries."""
 def softmax_jacobian(z):
     s = torch.sigmoid(z)
     return torch.diag(s * (1 - s))
 
 
 # %% scores-for-weights
-"""Your formula is fed the scores themselves; it needs the softmax weights y, of which z is the logarithm up to a
-constant."""
+"""Your formula is fed the scores themselves; it needs the softmax weights y, of which z is the logarithm up
+to a constant."""
 def softmax_jacobian(z):
     return torch.diag(z) - torch.outer(z, z)
 
 
 # %% no-max-subtraction
-"""exp(100) does not fit into float32, so the weights are NaN at (-3, 1, 100, 5, -1): subtract the largest score before
-the exponential."""
+"""exp(100) does not fit into float32, so the weights are NaN at (-3, 1, 100, 5, -1): subtract the largest
+score before the exponential."""
 def softmax_jacobian(z):
     e = torch.exp(z)
     y = e / e.sum()
@@ -65,15 +65,15 @@ def saturation(z):
 
 
 # %% saturation-spectral-norm
-"""This is the largest singular value of the Jacobian, not its Frobenius norm: `ord=2` of a matrix means the spectral
-norm."""
+"""This is the largest singular value of the Jacobian, not its Frobenius norm: `ord=2` of a matrix means the
+spectral norm."""
 def saturation(z):
     return torch.linalg.norm(softmax_jacobian(z), ord=2).item()
 
 
 # %% saturation-of-the-weights
-"""You take the norm of the softmax weights, which tends to 1 when one score dominates. Asked is the norm of the
-Jacobian, which vanishes there: the output hardly moves any more."""
+"""You take the norm of the softmax weights, which tends to 1 when one score dominates. Asked is the norm of
+the Jacobian, which vanishes there: the output hardly moves any more."""
 def saturation(z):
     return torch.softmax(z, 0).norm().item()
 

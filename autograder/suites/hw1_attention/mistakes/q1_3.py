@@ -1,5 +1,6 @@
 # %% general-transposed
-"""Your "general" score is key^T W query: the matrix is applied to the wrong side. The query stands on the left of W."""
+"""Your "general" score is key^T W query: the matrix is applied to the wrong side. The query stands on the
+left of W."""
 def luong_scores(query, keys, kind, W=None, v=None):
     B, S, D = keys.shape
     if kind == "dot":
@@ -44,8 +45,8 @@ def luong_scores(query, keys, kind, W=None, v=None):
 
 
 # %% concat-two-tanhs
-"""In "concat" you squash the query's part and the key's part separately and then add them; the tanh acts once, on the
-sum of both parts. As you have it, query and key never interact."""
+"""In "concat" you squash the query's part and the key's part separately and then add them; the tanh acts
+once, on the sum of both parts. As you have it, query and key never interact."""
 def luong_scores(query, keys, kind, W=None, v=None):
     D = keys.shape[-1]
     if kind == "dot":
@@ -75,8 +76,8 @@ def luong_scores(query, keys, kind, W=None, v=None):
 
 
 # %% location-looks-at-keys
-"""Your "location" score changes with the keys, but it is blind to them: row s of W scores place s from the query
-alone."""
+"""Your "location" score changes with the keys, but it is blind to them: row s of W scores place s from the
+query alone."""
 def luong_scores(query, keys, kind, W=None, v=None):
     B, S, D = keys.shape
     if kind == "dot":
@@ -91,8 +92,8 @@ def luong_scores(query, keys, kind, W=None, v=None):
 
 
 # %% dot-scaled
-"""You divide the "dot" score by sqrt(D). That scale belongs to the Transformer's attention (q1_7); Luong's dot product
-is plain."""
+"""You divide the "dot" score by sqrt(D). That scale belongs to the Transformer's attention (q1_7); Luong's
+dot product is plain."""
 def luong_scores(query, keys, kind, W=None, v=None):
     B, S, D = keys.shape
     if kind == "dot":
@@ -107,7 +108,8 @@ def luong_scores(query, keys, kind, W=None, v=None):
 
 
 # %% weights-for-scores
-"""Your rows sum to 1: these are already the weights. The scores are what goes into the softmax; that comes in q1_4."""
+"""Your rows sum to 1: these are already the weights. The scores are what goes into the softmax; that comes in
+q1_4."""
 def luong_scores(query, keys, kind, W=None, v=None):
     B, S, D = keys.shape
     if kind == "dot":
@@ -124,8 +126,8 @@ def luong_scores(query, keys, kind, W=None, v=None):
 
 
 # %% batch-mixed
-"""Your scores compare each query with the keys of the whole batch: row b may only use the keys of row b, so the batch
-axis must not be summed over."""
+"""Your scores compare each query with the keys of the whole batch: row b may only use the keys of row b, so
+the batch axis must not be summed over."""
 def luong_scores(query, keys, kind, W=None, v=None):
     B, S, D = keys.shape
     if kind == "dot":

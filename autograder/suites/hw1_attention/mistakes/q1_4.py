@@ -1,6 +1,6 @@
 # %% concat-order-swapped
-"""You stack [context; query], so each half of W_f meets the wrong vector. The query (the decoder's state) comes
-first."""
+"""You stack [context; query], so each half of W_f meets the wrong vector. The query (the decoder's state)
+comes first."""
 def luong_step(query, keys, W_f, kind="dot", W=None, v=None):
     weights = torch.softmax(luong_scores(query, keys, kind, W, v), -1)
     context = torch.einsum("bs,bsd->bd", weights, keys)
@@ -16,8 +16,8 @@ def luong_step(query, keys, W_f, kind="dot", W=None, v=None):
 
 
 # %% last-encoder-state-for-query
-"""Beside the context you put the encoder's last state. The first half of the pair is the query, the decoder's own
-state."""
+"""Beside the context you put the encoder's last state. The first half of the pair is the query, the decoder's
+own state."""
 def luong_step(query, keys, W_f, kind="dot", W=None, v=None):
     weights = torch.softmax(luong_scores(query, keys, kind, W, v), -1)
     context = torch.einsum("bs,bsd->bd", weights, keys)
@@ -25,7 +25,8 @@ def luong_step(query, keys, W_f, kind="dot", W=None, v=None):
 
 
 # %% context-only
-"""Your h_tilde uses the context and drops the query: both enter, side by side, through the two halves of W_f."""
+"""Your h_tilde uses the context and drops the query: both enter, side by side, through the two halves of
+W_f."""
 def luong_step(query, keys, W_f, kind="dot", W=None, v=None):
     weights = torch.softmax(luong_scores(query, keys, kind, W, v), -1)
     context = torch.einsum("bs,bsd->bd", weights, keys)
@@ -33,8 +34,8 @@ def luong_step(query, keys, W_f, kind="dot", W=None, v=None):
 
 
 # %% softmax-over-batch
-"""Your weights sum to 1 down the batch, so the sentences compete with one another. They must sum to 1 over the S keys
-of each sentence: look at the axis of the softmax."""
+"""Your weights sum to 1 down the batch, so the sentences compete with one another. They must sum to 1 over
+the S keys of each sentence: look at the axis of the softmax."""
 def luong_step(query, keys, W_f, kind="dot", W=None, v=None):
     weights = torch.softmax(luong_scores(query, keys, kind, W, v), 0)
     context = torch.einsum("bs,bsd->bd", weights, keys)
@@ -42,8 +43,8 @@ def luong_step(query, keys, W_f, kind="dot", W=None, v=None):
 
 
 # %% scores-for-weights
-"""You mix the keys with the raw scores: your weights are negative in places and do not sum to 1. The softmax is
-missing."""
+"""You mix the keys with the raw scores: your weights are negative in places and do not sum to 1. The softmax
+is missing."""
 def luong_step(query, keys, W_f, kind="dot", W=None, v=None):
     weights = luong_scores(query, keys, kind, W, v)
     context = torch.einsum("bs,bsd->bd", weights, keys)
@@ -51,8 +52,8 @@ def luong_step(query, keys, W_f, kind="dot", W=None, v=None):
 
 
 # %% scores-scaled
-"""You divide the scores by sqrt(D) before the softmax. That scale belongs to the Transformer's attention (q1_7);
-Luong's step has none."""
+"""You divide the scores by sqrt(D) before the softmax. That scale belongs to the Transformer's attention
+(q1_7); Luong's step has none."""
 def luong_step(query, keys, W_f, kind="dot", W=None, v=None):
     scores = luong_scores(query, keys, kind, W, v) / math.sqrt(query.shape[-1])
     weights = torch.softmax(scores, -1)
@@ -61,7 +62,8 @@ def luong_step(query, keys, W_f, kind="dot", W=None, v=None):
 
 
 # %% context-is-plain-mean
-"""Your context is the plain mean of the keys: the weights are computed and returned, but never used to mix them."""
+"""Your context is the plain mean of the keys: the weights are computed and returned, but never used to mix
+them."""
 def luong_step(query, keys, W_f, kind="dot", W=None, v=None):
     weights = torch.softmax(luong_scores(query, keys, kind, W, v), -1)
     context = keys.mean(1)

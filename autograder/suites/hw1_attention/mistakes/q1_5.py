@@ -1,6 +1,6 @@
 # %% padding-attended
-"""Your attention gives weight to padded source places: changing a padding token changes the logits. Block those
-keys before the softmax."""
+"""Your attention gives weight to padded source places: changing a padding token changes the logits. Block
+those keys before the softmax."""
 class AttentionSeq2Seq(nn.Module):
     def __init__(self, vocab_src, vocab_tgt, d_model):
         super().__init__()
@@ -49,8 +49,8 @@ class AttentionSeq2Seq(nn.Module):
 
 
 # %% mask-polarity-inverted
-"""Your model attends to the padding and to nothing else: on the card True means padding, and you treat True as
-"may be attended to"."""
+"""Your model attends to the padding and to nothing else: on the card True means padding, and you treat True
+as "may be attended to"."""
 class AttentionSeq2Seq(nn.Module):
     def __init__(self, vocab_src, vocab_tgt, d_model):
         super().__init__()
@@ -79,8 +79,8 @@ class AttentionSeq2Seq(nn.Module):
 
 
 # %% masked-after-softmax
-"""You zero the padded places after the softmax, so your rows sum to less than 1 and the padding still counts in
-the denominator. Block the scores before the softmax."""
+"""You zero the padded places after the softmax, so your rows sum to less than 1 and the padding still counts
+in the denominator. Block the scores before the softmax."""
 class AttentionSeq2Seq(nn.Module):
     def __init__(self, vocab_src, vocab_tgt, d_model):
         super().__init__()
@@ -134,8 +134,8 @@ class AttentionSeq2Seq(nn.Module):
 
 
 # %% context-ignored
-"""Your logits come from the decoder's state alone: the weights are computed, but their weighted sum of encoder
-states never reaches the output."""
+"""Your logits come from the decoder's state alone: the weights are computed, but their weighted sum of
+encoder states never reaches the output."""
 class AttentionSeq2Seq(nn.Module):
     def __init__(self, vocab_src, vocab_tgt, d_model):
         super().__init__()
@@ -163,8 +163,8 @@ class AttentionSeq2Seq(nn.Module):
 
 
 # %% softmax-over-targets
-"""Your weights sum to 1 over the target steps, not over the source places: look at the axis of the softmax. It
-also lets later target tokens change earlier logits."""
+"""Your weights sum to 1 over the target steps, not over the source places: look at the axis of the softmax.
+It also lets later target tokens change earlier logits."""
 class AttentionSeq2Seq(nn.Module):
     def __init__(self, vocab_src, vocab_tgt, d_model):
         super().__init__()
@@ -221,8 +221,8 @@ class AttentionSeq2Seq(nn.Module):
 
 
 # %% decoder-sees-the-future
-"""A later target token changes earlier logits: your decoder runs in both directions. At step t it may know only
-the target tokens up to t, or there is nothing left to predict."""
+"""A later target token changes earlier logits: your decoder runs in both directions. At step t it may know
+only the target tokens up to t, or there is nothing left to predict."""
 class AttentionSeq2Seq(nn.Module):
     def __init__(self, vocab_src, vocab_tgt, d_model):
         super().__init__()
@@ -252,8 +252,8 @@ class AttentionSeq2Seq(nn.Module):
 
 
 # %% one-query-for-all-steps
-"""Every target step has the same weights: you score the encoder with the decoder's final state only. Each step
-needs weights of its own, from its own state."""
+"""Every target step has the same weights: you score the encoder with the decoder's final state only. Each
+step needs weights of its own, from its own state."""
 class AttentionSeq2Seq(nn.Module):
     def __init__(self, vocab_src, vocab_tgt, d_model):
         super().__init__()
@@ -368,8 +368,8 @@ class AttentionSeq2Seq(nn.Module):
 
 
 # %% weights-transposed
-"""Your weights have shape [B, S, T]: the card asks for target steps first, source places last, so that each row
-sums to 1."""
+"""Your weights have shape [B, S, T]: the card asks for target steps first, source places last, so that each
+row sums to 1."""
 class AttentionSeq2Seq(nn.Module):
     def __init__(self, vocab_src, vocab_tgt, d_model):
         super().__init__()

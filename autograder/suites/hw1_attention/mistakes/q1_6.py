@@ -1,44 +1,45 @@
 # %% unnormalised
-"""Your prediction grows with the number of examples: with ys all equal to 1 it is not 1. The kernel values must be
-divided by their sum over the examples."""
+"""Your prediction grows with the number of examples: with ys all equal to 1 it is not 1. The kernel values
+must be divided by their sum over the examples."""
 def kernel_regression(x, xs, ys, kernel):
     return kernel(x[:, None], xs[None]) @ ys
 
 
 # %% normalised-over-queries
-"""Your weights sum to 1 over the queries x, not over the examples xs: look at the axis of the sum you divide by."""
+"""Your weights sum to 1 over the queries x, not over the examples xs: look at the axis of the sum you divide
+by."""
 def kernel_regression(x, xs, ys, kernel):
     K = kernel(x[:, None], xs[None])  # [T, S]
     return K / K.sum(0, keepdim=True) @ ys
 
 
 # %% divided-by-count
-"""You divide by the number of examples S. A weighted mean is divided by the sum of its weights, which differs from query
-to query."""
+"""You divide by the number of examples S. A weighted mean is divided by the sum of its weights, which differs
+from query to query."""
 def kernel_regression(x, xs, ys, kernel):
     K = kernel(x[:, None], xs[None])  # [T, S]
     return K @ ys / len(xs)
 
 
 # %% softmax-of-kernel
-"""You take a softmax of the kernel values, which exponentiates a second time. The kernel values are the weights already,
-up to their sum."""
+"""You take a softmax of the kernel values, which exponentiates a second time. The kernel values are the
+weights already, up to their sum."""
 def kernel_regression(x, xs, ys, kernel):
     K = kernel(x[:, None], xs[None])  # [T, S]
     return torch.softmax(K, 1) @ ys
 
 
 # %% query-second
-"""You call kernel(example, query): the query is the first argument. A symmetric kernel hides this, a lopsided one does
-not."""
+"""You call kernel(example, query): the query is the first argument. A symmetric kernel hides this, a lopsided
+one does not."""
 def kernel_regression(x, xs, ys, kernel):
     K = kernel(xs[None], x[:, None])  # [T, S]
     return K / K.sum(1, keepdim=True) @ ys
 
 
 # %% kernel-unscaled
-"""Your attention kernel is exp(a . b) without the scale: attention divides the dot product by the square root of the
-width it runs over."""
+"""Your attention kernel is exp(a . b) without the scale: attention divides the dot product by the square root
+of the width it runs over."""
 def attention_kernel(d):
     return lambda a, b: torch.exp((a * b).sum(-1))
 
@@ -50,21 +51,21 @@ def attention_kernel(d):
 
 
 # %% kernel-scale-outside
-"""The scale stands outside your exponential, where the normalisation cancels it. It has to divide the dot product before
-the exponential is taken."""
+"""The scale stands outside your exponential, where the normalisation cancels it. It has to divide the dot
+product before the exponential is taken."""
 def attention_kernel(d):
     return lambda a, b: torch.exp((a * b).sum(-1)) / math.sqrt(d)
 
 
 # %% kernel-gaussian
-"""Your kernel is Gaussian in the distance. It equals attention's only when all keys have the same norm: the term
-|b|^2 in the exponent favours short keys."""
+"""Your kernel is Gaussian in the distance. It equals attention's only when all keys have the same norm: the
+term |b|^2 in the exponent favours short keys."""
 def attention_kernel(d):
     return lambda a, b: torch.exp(-((a - b) ** 2).sum(-1) / (2 * math.sqrt(d)))
 
 
 # %% kernel-without-exponential
-"""Your kernel is the scaled dot product itself, so weights can be negative. Softmax weights are exponentials divided by
-their sum: which part of that is the kernel?"""
+"""Your kernel is the scaled dot product itself, so weights can be negative. Softmax weights are exponentials
+divided by their sum: which part of that is the kernel?"""
 def attention_kernel(d):
     return lambda a, b: (a * b).sum(-1) / math.sqrt(d)

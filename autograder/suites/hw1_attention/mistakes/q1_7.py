@@ -30,8 +30,8 @@ def attention(q, k, v, key_padding_mask=None, causal=False, beta=None):
 
 
 # %% scaled-by-d
-"""You divide the dot products by the width itself: your weights are too flat. The standard deviation of the dot
-product grows like the root of the width."""
+"""You divide the dot products by the width itself: your weights are too flat. The standard deviation of the
+dot product grows like the root of the width."""
 def attention(q, k, v, key_padding_mask=None, causal=False, beta=None):
     T, S = q.shape[-2], k.shape[-2]
     beta = 1 / q.shape[-1] if beta is None else beta
@@ -46,8 +46,8 @@ def attention(q, k, v, key_padding_mask=None, causal=False, beta=None):
 
 
 # %% scaled-by-model-width
-"""With heads you scale by the root of H * Dh, the width of the whole model. The dot product runs over one head
-only, and so does the scale."""
+"""With heads you scale by the root of H * Dh, the width of the whole model. The dot product runs over one
+head only, and so does the scale."""
 def attention(q, k, v, key_padding_mask=None, causal=False, beta=None):
     T, S = q.shape[-2], k.shape[-2]
     width = q.shape[-1] * (q.shape[1] if q.dim() == 4 else 1)
@@ -94,7 +94,8 @@ def attention(q, k, v, key_padding_mask=None, causal=False, beta=None):
 
 
 # %% padding-polarity-inverted
-"""You attend to the padding only: on the card True means padding, and you read True as "may be attended to"."""
+"""You attend to the padding only: on the card True means padding, and you read True as "may be attended
+to"."""
 def attention(q, k, v, key_padding_mask=None, causal=False, beta=None):
     T, S = q.shape[-2], k.shape[-2]
     beta = 1 / math.sqrt(q.shape[-1]) if beta is None else beta
@@ -160,8 +161,8 @@ def attention(q, k, v, key_padding_mask=None, causal=False, beta=None):
 
 
 # %% causal-flipped
-"""Your causal mask is upside down: the first query sees everything, the last only itself. Query i may look back
-to keys j <= i + (S - T)."""
+"""Your causal mask is upside down: the first query sees everything, the last only itself. Query i may look
+back to keys j <= i + (S - T)."""
 def attention(q, k, v, key_padding_mask=None, causal=False, beta=None):
     T, S = q.shape[-2], k.shape[-2]
     beta = 1 / math.sqrt(q.shape[-1]) if beta is None else beta
@@ -192,10 +193,10 @@ def attention(q, k, v, key_padding_mask=None, causal=False, beta=None):
 
 
 # %% causal-top-left
-"""With fewer queries than keys your causal mask starts in the wrong corner: the last query must see every key,
-so the triangle is aligned at the bottom right."""
+"""With fewer queries than keys your causal mask starts in the wrong corner: the last query must see every
+key, so the triangle is aligned at the bottom right."""
 def attention(q, k, v, key_padding_mask=None, causal=False, beta=None):
-    T, S = q.shape[-2], k.shape[-2]
+    S = k.shape[-2]
     beta = 1 / math.sqrt(q.shape[-1]) if beta is None else beta
     scores = beta * q @ k.transpose(-2, -1)  # [B, (H,) T, S]
     blocked = torch.zeros_like(scores, dtype=torch.bool)
@@ -224,8 +225,8 @@ def attention(q, k, v, key_padding_mask=None, causal=False, beta=None):
 
 
 # %% dead-rows-uniform
-"""A query with every key blocked gets uniform weights: when every score is the same large negative number, the
-softmax cannot tell that nothing may be seen. Such rows are zero."""
+"""A query with every key blocked gets uniform weights: when every score is the same large negative number,
+the softmax cannot tell that nothing may be seen. Such rows are zero."""
 def attention(q, k, v, key_padding_mask=None, causal=False, beta=None):
     T, S = q.shape[-2], k.shape[-2]
     beta = 1 / math.sqrt(q.shape[-1]) if beta is None else beta
@@ -240,8 +241,8 @@ def attention(q, k, v, key_padding_mask=None, causal=False, beta=None):
 
 
 # %% dead-rows-unmasked
-"""You add a large negative number to blocked scores. When every key of a query is blocked this shifts them all
-alike and the row comes out as if nothing were masked; such rows are zero."""
+"""You add a large negative number to blocked scores. When every key of a query is blocked this shifts them
+all alike and the row comes out as if nothing were masked; such rows are zero."""
 def attention(q, k, v, key_padding_mask=None, causal=False, beta=None):
     T, S = q.shape[-2], k.shape[-2]
     beta = 1 / math.sqrt(q.shape[-1]) if beta is None else beta
@@ -256,8 +257,8 @@ def attention(q, k, v, key_padding_mask=None, causal=False, beta=None):
 
 
 # %% dead-rows-nan-gradient
-"""Your output is right, but a fully blocked query sends NaN gradients back: -inf is added to the scores and the
-NaN is only painted over after the softmax. Blocked scores must be replaced, or such rows kept out."""
+"""Your output is right, but a fully blocked query sends NaN gradients back: -inf is added to the scores and
+the NaN is only painted over after the softmax. Blocked scores must be replaced, or such rows kept out."""
 def attention(q, k, v, key_padding_mask=None, causal=False, beta=None):
     T, S = q.shape[-2], k.shape[-2]
     beta = 1 / math.sqrt(q.shape[-1]) if beta is None else beta
@@ -289,8 +290,8 @@ def attention(q, k, v, key_padding_mask=None, causal=False, beta=None):
 
 
 # %% scores-for-weights
-"""The second thing you return is the scores. Return the weights, after the softmax: non-negative, rows summing
-to 1."""
+"""The second thing you return is the scores. Return the weights, after the softmax: non-negative, rows
+summing to 1."""
 def attention(q, k, v, key_padding_mask=None, causal=False, beta=None):
     T, S = q.shape[-2], k.shape[-2]
     beta = 1 / math.sqrt(q.shape[-1]) if beta is None else beta
@@ -305,8 +306,8 @@ def attention(q, k, v, key_padding_mask=None, causal=False, beta=None):
 
 
 # %% query-scaled-in-place
-"""After your call the caller's queries are different: you scale them in place. Inputs are never changed; make a
-new tensor."""
+"""After your call the caller's queries are different: you scale them in place. Inputs are never changed; make
+a new tensor."""
 def attention(q, k, v, key_padding_mask=None, causal=False, beta=None):
     T, S = q.shape[-2], k.shape[-2]
     beta = 1 / math.sqrt(q.shape[-1]) if beta is None else beta

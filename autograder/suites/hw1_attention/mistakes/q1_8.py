@@ -1,13 +1,13 @@
 # %% mean-square-of-sum
-"""Your mean is the square of the sum of mu: the products mu_i mu_j with i != j do not occur in q . k. Only equal places
-are multiplied."""
+"""Your mean is the square of the sum of mu: the products mu_i mu_j with i != j do not occur in q . k. Only
+equal places are multiplied."""
 def dot_mean(mu, sigma):
     return mu.sum() ** 2
 
 
 # %% mean-of-square
-"""Your mean is that of q . q: the d sigma^2 would come from multiplying q by itself. q and k are independent, so the mean
-of each product factorises."""
+"""Your mean is that of q . q: the d sigma^2 would come from multiplying q by itself. q and k are independent,
+so the mean of each product factorises."""
 def dot_mean(mu, sigma):
     return mu @ mu + len(mu) * sigma**2
 
@@ -19,22 +19,23 @@ def dot_mean(mu, sigma):
 
 
 # %% mean-assumed-zero
-"""You assume that the entries are centred. Here they have mean mu, and so does the dot product have a mean."""
+"""You assume that the entries are centred. Here they have mean mu, and so does the dot product have a
+mean."""
 def dot_mean(mu, sigma):
     return 0.0 * sigma
 
 
 # %% variance-extra-d
-"""The first term of your variance is d times too large: it mixes one mean for all entries with a vector of means.
-mu . mu already adds up d entries."""
+"""The first term of your variance is d times too large: it mixes one mean for all entries with a vector of
+means. mu . mu already adds up d entries."""
 def dot_variance(mu, sigma):
     d = len(mu)
     return 2 * d * sigma**2 * (mu @ mu) + d * sigma**4
 
 
 # %% variance-query-held-fixed
-"""You hold q fixed and average the variance that is left: one of the two terms of the law of total variance. The mean
-given q moves with q as well, and its variance is missing."""
+"""You hold q fixed and average the variance that is left: one of the two terms of the law of total variance.
+The mean given q moves with q as well, and its variance is missing."""
 def dot_variance(mu, sigma):
     return sigma**2 * (mu @ mu) + len(mu) * sigma**4
 
@@ -82,8 +83,8 @@ def unit_scale(d):
 
 
 # %% lines-without-cross-terms
-"""The first line of your derivation loses the products of different places: E[(q . k)^2] is a double sum over i and j,
-and the terms with i != j vanish only when the means are zero."""
+"""The first line of your derivation loses the products of different places: E[(q . k)^2] is a double sum over
+i and j, and the terms with i != j vanish only when the means are zero."""
 def variance_lines(mu, sigma):
     d, m = len(mu), mu @ mu
     return [
@@ -94,16 +95,16 @@ def variance_lines(mu, sigma):
 
 
 # %% lines-are-pieces
-"""Your lines are the parts of the sum. In a derivation every line is the whole variance, written in another way, so all
-lines have the same value."""
+"""Your lines are the parts of the sum. In a derivation every line is the whole variance, written in another
+way, so all lines have the same value."""
 def variance_lines(mu, sigma):
     m = mu @ mu
     return [2 * sigma**2 * m, len(mu) * sigma**4, 2 * sigma**2 * m + len(mu) * sigma**4]
 
 
 # %% lines-start-at-second-moment
-"""Your first line is E[(q . k)^2] alone: the square of the mean is subtracted only from the second line on, so the first
-equals sign is false."""
+"""Your first line is E[(q . k)^2] alone: the square of the mean is subtracted only from the second line on,
+so the first equals sign is false."""
 def variance_lines(mu, sigma):
     d, m = len(mu), mu @ mu
     return [

@@ -1,6 +1,6 @@
 # %% only-the-runner-up-counts
-"""You compare the best score with the second best only: that is right for two scores, but with more of them all
-rivals share the denominator."""
+"""You compare the best score with the second best only: that is right for two scores, but with more of them
+all rivals share the denominator."""
 def beta_to_focus(scores, p):
     gaps = scores.double().max() - scores.double()
     if p <= 1 / len(gaps):
@@ -69,8 +69,8 @@ def beta_to_focus(scores, p):
 
 
 # %% search-capped
-"""You search only up to a fixed beta: scores that lie close together need a far larger one, and where p is out
-of reach the answer is inf, not the end of your interval."""
+"""You search only up to a fixed beta: scores that lie close together need a far larger one, and where p is
+out of reach the answer is inf, not the end of your interval."""
 def beta_to_focus(scores, p):
     gaps = scores.double().max() - scores.double()
     if p <= 1 / len(gaps):
@@ -87,8 +87,8 @@ def beta_to_focus(scores, p):
 
 
 # %% ties-added-up
-"""You add up the weights of the tied best scores. Asked is the largest single weight: with m tied at the top it
-never exceeds 1 / m."""
+"""You add up the weights of the tied best scores. Asked is the largest single weight: with m tied at the top
+it never exceeds 1 / m."""
 def beta_to_focus(scores, p):
     gaps = scores.double().max() - scores.double()
     ties = (gaps == 0).sum().item()
@@ -110,8 +110,8 @@ def beta_to_focus(scores, p):
 
 
 # %% p-at-the-tie-bound-finite
-"""At p = 1 / m with m tied at the top (p = 1 without a tie) the weight only tends to p: no finite beta reaches
-it. Your search stops where rounding hides the difference."""
+"""At p = 1 / m with m tied at the top (p = 1 without a tie) the weight only tends to p: no finite beta
+reaches it. Your search stops where rounding hides the difference."""
 def beta_to_focus(scores, p):
     gaps = scores.double().max() - scores.double()
     if p <= 1 / len(gaps):
@@ -154,8 +154,8 @@ def beta_to_focus(scores, p):
 
 
 # %% coarse-grid
-"""You walk along a grid, so your beta is off by up to a grid step. The largest weight rises steadily with beta:
-halve an interval until it is as narrow as you like."""
+"""You walk along a grid, so your beta is off by up to a grid step. The largest weight rises steadily with
+beta: halve an interval until it is as narrow as you like."""
 def beta_to_focus(scores, p):
     gaps = scores.double().max() - scores.double()
     if p <= 1 / len(gaps):

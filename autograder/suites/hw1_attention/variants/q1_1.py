@@ -11,7 +11,8 @@ def softargmax(scores, beta=1.0, dim=-1):
 
 
 # %% logsumexp
-"""exp(z - logsumexp(z)) of scores that already lie below their maximum; dead slices replaced before and after."""
+"""exp(z - logsumexp(z)) of scores that already lie below their maximum; dead slices replaced before and
+after."""
 def softargmax(scores, beta=1.0, dim=-1):
     blocked = scores == -math.inf
     dead = blocked.all(dim, keepdim=True)
@@ -22,7 +23,8 @@ def softargmax(scores, beta=1.0, dim=-1):
 
 
 # %% masked-fill-then-nan-to-num
-"""NaN turned into zero after the softmax; the masked fill in front stops the gradient of the blocked entries."""
+"""NaN turned into zero after the softmax; the masked fill in front stops the gradient of the blocked
+entries."""
 def softargmax(scores, beta=1.0, dim=-1):
     blocked = torch.isneginf(scores)
     z = torch.where(blocked, torch.zeros_like(scores), scores) * beta

@@ -69,8 +69,8 @@ def elongated_limit(q, K, V, j, beta):
 
 
 # %% sum-over-all-keys
-"""Every weight's derivative by score j, summed over the values; the loser's weight is taken out and the rest divided by
-what is left, in the log domain."""
+"""Every weight's derivative by score j, summed over the values; the loser's weight is taken out and the rest
+divided by what is left, in the log domain."""
 def key_jacobian(q, K, V, j, beta):
     a = F.softmax(torch.einsum("sd,d->s", K, q) * beta, dim=0)
     delta = torch.zeros_like(a)

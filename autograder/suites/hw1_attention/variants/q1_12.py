@@ -2,7 +2,7 @@
 """The positions are permuted on the key side, and Wo carries the linear map; one builder for all four."""
 def _heads(targets, maps, n):
     """targets[h][i]: the position that head h of output i looks at; maps[h]: [d_in, d_out]."""
-    H, (d_in, d_out) = len(maps), maps[0].shape
+    H, d_in = len(maps), maps[0].shape[0]
     Wq, Wk = maps[0].new_zeros(H, d_in + n, n), maps[0].new_zeros(H, d_in + n, n)
     for h, target in enumerate(targets):
         for i, j in enumerate(target):
@@ -150,8 +150,8 @@ def _stack(matrices, values, n):
     sharp = 1e3 * math.sqrt(n)
     eye = torch.eye(n, dtype=values.dtype, device=values.device).expand(len(matrices), n, n)
     Wv = torch.cat([values, values.new_zeros(len(values), n, values.shape[2])], dim=1)
-    Wo = torch.einsum("h,co->hco", values.new_ones(len(values)), torch.eye(values.shape[2]).to(values)).flatten(0, 1)
-    return {"Wq": torch.cat([top, sharp * matrices], 1), "Wk": torch.cat([top, eye], 1), "Wv": Wv, "Wo": Wo}
+    Wo = torch.einsum("h,co->hco", values.new_ones(len(values)), torch.eye(values.shape[2]).to(values))
+    return {"Wq": torch.cat([top, sharp * matrices], 1), "Wk": torch.cat([top, eye], 1), "Wv": Wv, "Wo": Wo.flatten(0, 1)}
 
 
 def identity_layer(n, d):
@@ -170,5 +170,5 @@ def pointwise_layer(W, n):
 def convolution_layer(kernel, n):
     K = kernel.shape[-1]
     eye = torch.eye(n, dtype=kernel.dtype, device=kernel.device)
-    shifts = torch.stack([eye.roll(t - K // 2, dims=1) for t in range(K)])  # row i is one-hot at i + t - K // 2
+    shifts = torch.stack([eye.roll(t - K // 2, dims=1) for t in range(K)])  # row i: one-hot at i + t - K // 2
     return _stack(shifts, kernel.permute(2, 1, 0), n)

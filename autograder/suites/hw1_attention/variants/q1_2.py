@@ -44,7 +44,8 @@ def saturation(z):
 
 
 # %% centred-features
-"""The covariance of a one-hot draw: J = E (e - y)(e - y)^T, written as a weighted sum; a 0-dim tensor as norm."""
+"""The covariance of a one-hot draw: J = E (e - y)(e - y)^T, written as a weighted sum; a 0-dim tensor as
+norm."""
 def softmax_jacobian(z):
     y = F.softmax(z, dim=0)
     centred = torch.eye(len(z), dtype=z.dtype, device=z.device) - y  # row m: e_m - y

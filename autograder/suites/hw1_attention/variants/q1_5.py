@@ -1,5 +1,6 @@
 # %% cells-with-input-feeding
-"""GRU cells in both loops; the previous attentional state is fed into the next step; "dot" scores after a projection."""
+"""GRU cells in both loops; the previous attentional state is fed into the next step; "dot" scores after a
+projection."""
 class AttentionSeq2Seq(nn.Module):
     def __init__(self, vocab_src, vocab_tgt, d_model):
         super().__init__()
@@ -71,7 +72,8 @@ class AttentionSeq2Seq(nn.Module):
 
 
 # %% additive-attention-before-the-step
-"""Bahdanau's order: the previous state asks, additive scores, the context goes into the GRU and into the read-out."""
+"""Bahdanau's order: the previous state asks, additive scores, the context goes into the GRU and into the
+read-out."""
 class AttentionSeq2Seq(nn.Module):
     def __init__(self, vocab_src, vocab_tgt, d_model):
         super().__init__()
@@ -112,8 +114,8 @@ class AttentionSeq2Seq(nn.Module):
 
 
 # %% bidirectional-encoder
-"""The encoder reads both ways and holds its state over padding; the decoder runs at once, finite fill with dead rows
-zeroed."""
+"""The encoder reads both ways and holds its state over padding; the decoder runs at once, finite fill with
+dead rows zeroed."""
 class AttentionSeq2Seq(nn.Module):
     def __init__(self, vocab_src, vocab_tgt, d_model):
         super().__init__()

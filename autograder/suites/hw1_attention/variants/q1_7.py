@@ -17,7 +17,8 @@ def attention(q, k, v, key_padding_mask=None, causal=False, beta=None):
 
 
 # %% finite-fill-and-zeroed-rows
-"""The smallest finite number in place of -inf, blocked weights zeroed afterwards; the query is scaled, not the scores."""
+"""The smallest finite number in place of -inf, blocked weights zeroed afterwards; the query is scaled, not
+the scores."""
 def attention(q, k, v, key_padding_mask=None, causal=False, beta=None):
     B, T, S = q.shape[0], q.shape[-2], k.shape[-2]
     allowed = torch.ones(B, 1, 1, S, dtype=torch.bool, device=q.device)
@@ -38,7 +39,8 @@ def attention(q, k, v, key_padding_mask=None, causal=False, beta=None):
 """Loops over batch, head and query; each query is given only the keys it may see."""
 def attention(q, k, v, key_padding_mask=None, causal=False, beta=None):
     if q.dim() == 4:
-        heads = [attention(q[:, h], k[:, h], v[:, h], key_padding_mask, causal, beta) for h in range(q.shape[1])]
+        heads = [attention(*head, key_padding_mask, causal, beta)
+                 for head in zip(q.unbind(1), k.unbind(1), v.unbind(1), strict=True)]
         return torch.stack([out for out, _ in heads], 1), torch.stack([w for _, w in heads], 1)
     (B, T, D), S = q.shape, k.shape[1]
     scale = beta if beta is not None else 1 / math.sqrt(D)
@@ -101,7 +103,8 @@ def attention(q, k, v, key_padding_mask=None, causal=False, beta=None):
 
 
 # %% running-maximum-over-keys
-"""One pass over the keys with a running maximum and running sums, as fast kernels do it; weights at the end."""
+"""One pass over the keys with a running maximum and running sums, as fast kernels do it; weights at the
+end."""
 def attention(q, k, v, key_padding_mask=None, causal=False, beta=None):
     T, S = q.shape[-2], k.shape[-2]
     scale = q.size(-1) ** -0.5 if beta is None else beta

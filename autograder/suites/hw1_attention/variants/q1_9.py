@@ -69,7 +69,8 @@ def beta_to_focus(scores, p):
         low, high = mpmath.mpf(0), mpmath.mpf(1)
         while excess(high) > 0:
             low, high = high, 2 * high
-        return float(mpmath.findroot(excess, (low, high), solver="ridder", maxsteps=500, tol=1e-60, verify=False))
+        root = mpmath.findroot(excess, (low, high), solver="ridder", maxsteps=500, tol=1e-60, verify=False)
+        return float(root)
 
 
 # %% softargmax-bisection

@@ -1,0 +1,161 @@
+"""Boxes for student code: which walls to use, and boxes to ask.
+
+    with BoxFactory("auto") as boxes:
+        box = boxes.open()
+        student = Student(box.channel)
+"""
+
+from __future__ import annotations
+
+import itertools
+import signal
+import socket
+from collections.abc import Mapping
+from functools import cache
+
+import torch
+
+from autograder.box.backends import BACKENDS
+from autograder.box.channel import SocketChannel
+from autograder.box.keeper import Keeper, ZygoteLost
+from autograder.box.limits import MB, Limits
+from autograder.judge.verdicts import Infrastructure, StudentCrash, StudentMemory, StudentTimeout
+
+STRONG = ("bwrap", "namespaces")  # in order of preference; "process" must be asked for by name
+
+
+@cache
+def trouble(backend: str) -> str | None:
+    """Why a backend does not work on this machine, or None: found out by opening a box with it."""
+    ours, theirs = socket.socketpair()
+    keeper = None
+    try:
+        keeper = Keeper(backend, warm=False)
+        keeper.open(0, Limits().as_dict(), theirs)
+        keeper.close_box(0)
+        return None
+    except (ZygoteLost, Infrastructure) as error:
+        return str(error)
+    finally:
+        ours.close()
+        theirs.close()
+        if keeper is not None:
+            keeper.close()
+
+
+def available() -> list[str]:
+    """The backends that work here, strongest first."""
+    return [name for name in BACKENDS if trouble(name) is None]
+
+
+def pick(backend: str = "auto") -> str:
+    """The backend to use; `Infrastructure` with a remedy if it does not work."""
+    if backend == "auto":
+        for name in STRONG:
+            if trouble(name) is None:
+                return name
+        reasons = "; ".join(f"{name}: {trouble(name)}" for name in STRONG)
+        raise Infrastructure(
+            f"No sandbox works here ({reasons}). Install bubblewrap or allow user namespaces; "
+            "`--sandbox process` runs student code with resource limits only."
+        )
+    if backend not in BACKENDS:
+        raise Infrastructure(f"There is no sandbox called {backend}: choose auto, {', '.join(BACKENDS)}.")
+    if (reason := trouble(backend)) is not None:
+        raise Infrastructure(f"The sandbox {backend} does not work here: {reason}.")
+    return backend
+
+
+class Box:
+    """A running box; `channel` is the way to its server."""
+
+    def __init__(self, keeper: Keeper, serial: int, limits: Limits) -> None:
+        self._keeper = keeper
+        self._serial = serial
+        self._limits = limits
+        self._open = True
+        ours, theirs = socket.socketpair()
+        self.channel = SocketChannel(ours, self._autopsy)
+        try:
+            keeper.open(serial, limits.as_dict(), theirs)
+        except BaseException:
+            ours.close()
+            raise
+        finally:
+            theirs.close()
+
+    def close(self) -> None:
+        """End it; afterwards none of its processes or files is left."""
+        self.channel.close()
+        if self._open:
+            self._open = False
+            try:
+                self._keeper.close_box(self._serial)
+            except ZygoteLost:  # then its boxes are gone too, and the next one starts another
+                pass
+
+    def _autopsy(self, fault: Exception) -> Exception:
+        """What a fault of the channel really was, after ending the box."""
+        self._open = False
+        died = isinstance(fault, StudentCrash) and fault.__cause__ is None
+        try:
+            ending = self._keeper.ending(self._serial, seconds=1.0) if died else self._keeper.close_box(self._serial)
+        except ZygoteLost as error:
+            try:
+                ending = self._keeper.close_box(self._serial)
+            except ZygoteLost:
+                return Infrastructure(f"The process that keeps the boxes is gone: {error}.") if died else fault
+        if not died:
+            return fault
+        if ending.reason == "memory":
+            return StudentMemory(f"Your code used more than {self._limits.memory // MB} MB of memory.")
+        if ending.reason == "cpu":
+            return StudentTimeout(f"Your code used more than {self._limits.cpu} seconds of processor time.")
+        if ending.reason == "disk":
+            return StudentCrash(f"Your code wrote more than {self._limits.tmpfs // MB} MB of files.")
+        if ending.code < 0:
+            return StudentCrash(f"The process that ran your code died ({signal.Signals(-ending.code).name}).")
+        return StudentCrash(f"Your code ended its own process (exit status {ending.code}).")
+
+
+class BoxFactory:
+    """Opens boxes, one after the other or side by side; belongs to one thread."""
+
+    def __init__(self, backend: str = "auto", limits: Limits | None = None) -> None:
+        self.backend = pick(backend)
+        self.limits = limits or Limits()
+        self._keeper: Keeper | None = None
+        self._serials = itertools.count(1)
+
+    def __enter__(self) -> BoxFactory:
+        try:
+            self._keeper = self._keeper or Keeper(self.backend)  # warms up while the judge does other things
+        except ZygoteLost as error:
+            raise Infrastructure(f"The process that keeps the boxes {error}.") from None
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End all boxes."""
+        if self._keeper is not None:
+            self._keeper.close()
+            self._keeper = None
+
+    def open(self, files: Mapping[str, bytes] | None = None) -> Box:
+        """A fresh box, with files beside the notebook; a zygote that was lost is started again, once."""
+        for retry in (True, False):
+            try:
+                self.__enter__()
+                assert self._keeper is not None
+                box = Box(self._keeper, next(self._serials), self.limits)
+                break
+            except ZygoteLost as error:
+                self.close()
+                if not retry:
+                    raise Infrastructure(f"The process that keeps the boxes is gone: {error}.") from None
+        if files:
+            content = {name: torch.frombuffer(bytearray(data or b"\0"), dtype=torch.uint8)[: len(data)] for name, data in files.items()}
+            box.channel.request({"op": "files", "files": content}, wall=self.limits.wall)
+        return box

@@ -1,0 +1,40 @@
+"""`autograder demo`: the whole way once, on the example class: build, release, grade in boxes, results."""
+
+from __future__ import annotations
+
+import shutil
+
+from autograder.builder.files import student_files
+from autograder.builder.release import release
+from autograder.builder.write import write
+from autograder.example_class import roster, write_class
+from autograder.grading.outputs import report_of
+from autograder.grading.run import Run, run
+from autograder.homework import homework_names, read_homework
+from autograder.places import ASSIGNMENTS, BUILD, shown
+
+
+def demo() -> int:
+    """Run the demo in `build/demo/` and print where everything is."""
+    folder = BUILD / "demo"
+    shutil.rmtree(folder, ignore_errors=True)
+    for name in homework_names():
+        homework = read_homework(name)
+        print(f"1. Build {name} from {shown(homework.source)}")
+        write(student_files(homework), [ASSIGNMENTS / name])
+        print(f"2. Release for students: {shown(release(name, BUILD / 'release'))}")
+        submissions = folder / name / "submissions"
+        print(f"3. The example class: {len(write_class(homework, submissions))} submissions in {shown(submissions)}/")
+        results = folder / name / "results"
+        print("4. Grade it")
+        finished = run(Run(source=submissions, homework=name, out=results))
+        about = {student: told["about"] for student, told in roster(name).items()}
+        print(f"\n   {'student':22}{'total':>6}  {'status':12}what they did")
+        for outcome in finished.outcomes:
+            total = f"{report_of(homework, outcome).total:g}"
+            print(f"   {outcome.student:22}{total:>6}  {outcome.status:12}{about[outcome.student]}")
+        print(f"\nGrades:    {shown(results / 'grades.csv')}")
+        print(f"Feedback:  {shown(results / 'feedback')}/<student>.html, for example wrong-axis.html")
+        print(f"Facts:     {shown(results / 'results.jsonl')} (the journal; docs/results.md explains it)")
+        print(f"Notebook:  {shown(ASSIGNMENTS / name / (name + '.ipynb'))}, what students get")
+    return 0

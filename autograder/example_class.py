@@ -1,0 +1,63 @@
+"""The made-up class of `examples/class/`: notebooks for the demo and the tests, from a roster of what each did."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import nbformat
+
+from autograder.builder.notebooks import student_cells
+from autograder.errors import BadInput
+from autograder.homework import Homework
+from autograder.places import COURSE
+
+
+def roster(homework: str) -> dict[str, dict[str, Any]]:
+    """Who is in the class, and what they did."""
+    path = COURSE / "examples" / "class" / f"{homework}.toml"
+    if not path.is_file():
+        raise BadInput(f"There is no example class for {homework}.")
+    return tomllib.loads(path.read_text(encoding="utf-8"))
+
+
+def write_class(homework: Homework, folder: Path) -> list[Path]:
+    """Write every submission of the class as `<folder>/<student>.ipynb`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    cells = {start: student_cells(homework, solved=start == "solved") for start in ("solved", "stub")}
+    paths = []
+    for student, told in roster(homework.name).items():
+        path = folder / f"{student}.ipynb"
+        path.write_text(told["file"] if "file" in told else _notebook(homework, cells, told), encoding="utf-8")
+        paths.append(path)
+    return paths
+
+
+def _notebook(homework: Homework, cells: dict[str, list[nbformat.NotebookNode]], told: dict[str, Any]) -> str:
+    made = [nbformat.from_dict(cell) for cell in nbformat.from_dict({"cells": cells[told["start"]]}).cells]
+    for cell in made:
+        question = cell.metadata.get("nbgrader", {}).get("grade_id", "")
+        if question in told.get("answers", {}):
+            cell.source = _answer(homework, cells, question, told["answers"][question])
+        if question in told.get("append", {}):
+            cell.source += "\n\n" + told["append"][question]
+        if told.get("damage") == "no-ids":
+            cell.metadata = {}
+    if "setup" in told:
+        made.insert(0, nbformat.v4.new_code_cell(told["setup"], id="setup"))
+    return nbformat.writes(nbformat.v4.new_notebook(cells=made))
+
+
+def _answer(homework: Homework, cells: dict[str, list[nbformat.NotebookNode]], question: str, told: str) -> str:
+    """The source of an answer cell: the reference's, the stub, or a catalogue entry below the reference's."""
+    kind, _, label = told.partition(":")
+    start = "stub" if kind == "stub" else "solved"
+    source = next(c.source for c in cells[start] if c.metadata.get("nbgrader", {}).get("grade_id") == question)
+    if not label:
+        return str(source)
+    catalogue = homework.mistakes if kind == "mistake" else homework.variants
+    entry = next((entry for entry in catalogue[question] if entry.label == label), None)
+    if entry is None:
+        raise BadInput(f"The roster of {homework.name} names `{told}` for {question}, which is not in the catalogue.")
+    return f"{source}\n\n{entry.source}"

@@ -1,0 +1,113 @@
+"""Run one case of one student again, and show what both sides were asked and answered: for a TA with a question."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from autograder.errors import BadInput
+from autograder.grading.collect import collect
+from autograder.grading.journal import Journal, Outcome
+from autograder.grading.run import JOURNAL
+from autograder.grading.task import Candidate, factory, tools
+from autograder.judge.proxies import Student
+from autograder.judge.seat import Seat, Sitting
+from autograder.submission import parse_submission
+
+Tell = Callable[[str], None]
+
+
+def replay(result: str, out: Path, submissions: Path, tell: Tell = print) -> int:
+    """Replay `<student>/<question>/<case>` from the journal in `out`; 0 when the verdict is the same as before."""
+    student, _, case_id = result.partition("/")
+    homework_name, outcome = _find(out / JOURNAL, student)
+    before = next((case for case in outcome.cases if case.case == case_id), None)
+    if before is None:
+        raise BadInput(f"The journal has no case {case_id} of {student}. Copy the id from the feedback page.")
+    homework, exam, _ = tools(homework_name)
+    entry = next((entry for entry in collect(submissions, homework_name) if entry.student == student), None)
+    if entry is None or entry.content is None:
+        raise BadInput(f"No readable submission of {student} in {submissions}.")
+    case = next((case for case in exam.cases if case.id == case_id), None)
+    if case is None:
+        raise BadInput(f"The suite no longer has the case {case_id}.")
+    candidate = Candidate(parse_submission(entry.content, entry.suffix, homework), factory(outcome.box or "auto"))
+
+    def open_traced() -> Sitting:
+        sitting = candidate.open()
+        _trace(sitting.student, tell)
+        return sitting
+
+    with Seat(open_traced, factory(outcome.box or "auto").limits.wall) as seat, exam.reference_seen_by(_Traced(tell)):
+        after = exam.sit(case, seat, before.seed)
+    tell(f"\n{case.sentence}\n{after.verdict}: {after.message}" if after.message else f"\n{case.sentence}\n{after.verdict}")
+    if after.detail:
+        tell(after.detail)
+    if after.verdict is not before.verdict:
+        tell(f"The journal says {before.verdict}: the submission or the suite has changed since, or the answer is random.")
+        return 1
+    return 0
+
+
+def _find(journal: Path, student: str) -> tuple[str, Outcome]:
+    if not journal.is_file():
+        raise BadInput(f"There is no journal at {journal}. Give the folder that `autograder grade` wrote with --out.")
+    with open(journal, "rb") as file:
+        homework = str(json.loads(file.readline())["homework"])
+    with Journal(journal, homework) as opened:
+        if student not in opened.outcomes:
+            raise BadInput(f"The journal {journal} has no student {student}.")
+        return homework, opened.outcomes[student]
+
+
+def _trace(student: Student, tell: Tell) -> None:
+    """Tell every call of the student's objects, with its result."""
+    ask = student._call
+
+    def told(target: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return _told(tell, "student", name, lambda: ask(target, name, args, kwargs), args, kwargs)
+
+    student._call = told  # type: ignore[method-assign]
+
+
+class _Traced:
+    """The reference's names, each call told."""
+
+    def __init__(self, tell: Tell) -> None:
+        self._tell = tell
+
+    def __call__(self, reference: Any) -> Any:
+        """The same reference, seen through this trace."""
+        self._reference = reference
+        return self
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self._reference, name)
+        if not callable(value) or isinstance(value, type):
+            return value
+        return lambda *args, **kwargs: _told(self._tell, "reference", name, lambda: value(*args, **kwargs), args, kwargs)
+
+
+def _told(tell: Tell, side: str, name: str, call: Callable[[], Any], args: Any, kwargs: Any) -> Any:
+    shown = [_shown(value) for value in args] + [f"{key}={_shown(value)}" for key, value in kwargs.items()]
+    tell(f"{side}: {name}({', '.join(shown)})")
+    try:
+        result = call()
+    except BaseException as error:
+        tell(f"  raised {error}")
+        raise
+    tell(f"  gave {_shown(result)}")
+    return result
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, torch.Tensor):
+        text = repr(value.detach())
+        return text if value.numel() <= 64 else f"tensor of shape {list(value.shape)}, mean {value.double().mean():.6g}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(_shown(item) for item in value)}]"
+    return repr(value)[:200]

@@ -1,0 +1,32 @@
+"""`same` with a diagnosis: a wrong value that a known misunderstanding leads to is reported together with it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from course_utils.checking import Wrong, same
+
+
+def same_or_because(got: Any, expected: Any, what: str, causes: Mapping[str, Any], **how: Any) -> None:
+    """`same(got, expected, what, **how)`; where it fails, the cause whose value was given is named too.
+
+    `causes` maps a sentence to the value that one gets that way. It is looked at only when the answer is wrong,
+    so a cause that happens to give the right value on some input does no harm.
+    """
+    try:
+        same(got, expected, what, **how)
+    except Wrong as wrong:
+        for cause, value in causes.items():
+            if _equals(got, value):
+                raise Wrong(f"{wrong.message}. Likely cause: {cause}.", wrong.mistake) from None
+        raise
+
+
+def _equals(got: Any, value: Any) -> bool:
+    """Whether the answer is that wrong value, up to rounding."""
+    try:
+        same(got, value, "the answer", rtol=1e-5, atol=1e-8, dtype=False)
+    except Wrong:
+        return False
+    return True

@@ -1,0 +1,196 @@
+"""The build: what students get, what it must never hold, and that an interrupted build leaves the old files whole."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbgrader.nbgraderformat import MetadataValidator
+
+from autograder.builder import write as writing
+from autograder.builder.notebooks import solution_notebook, source_notebook, student_notebook
+from autograder.builder.release import release_files
+from autograder.builder.write import stale, write
+from autograder.homework import BEGIN, END, Homework, homework_names, read_homework
+from autograder.places import ASSIGNMENTS
+
+AUTOGRADER = [sys.executable, "-m", "autograder"]
+
+
+@pytest.fixture(scope="module", params=homework_names())
+def homework(request: pytest.FixtureRequest) -> Homework:
+    return read_homework(request.param)
+
+
+def cells(notebook: nbformat.NotebookNode) -> dict[str, nbformat.NotebookNode]:
+    return {cell.metadata.nbgrader.grade_id: cell for cell in notebook.cells if "nbgrader" in cell.metadata}
+
+
+def solution_lines(homework: Homework) -> set[str]:
+    """The lines of all solution regions that say something: what no student file may hold."""
+    lines: set[str] = set()
+    for question in homework.questions:
+        inside = False
+        for line in question.answer.splitlines():
+            inside = (inside or BEGIN in line) and END not in line
+            code = line.split("  # ")[0].strip()
+            if inside and BEGIN not in line and len(code) > 24:
+                lines.add(code)
+    assert len(lines) > 2 * len(homework.questions)
+    return lines
+
+
+def hidden_lines(homework: Homework) -> set[str]:
+    """The telling lines of the hidden suites that no public file has too."""
+    def of(paths: list[Path]) -> set[str]:
+        return {line.strip() for path in paths for line in path.read_text().splitlines() if len(line.strip()) > 40}
+
+    hidden = of([homework.hidden_file(question.id) for question in homework.questions])
+    return hidden - of([homework.public_file(question.id) for question in homework.questions])
+
+
+def test_every_question_has_one_answer_cell_and_one_locked_check(homework: Homework) -> None:
+    notebook = student_notebook(homework)
+    MetadataValidator().validate_nb(notebook)
+    nbformat.validate(notebook)
+    by_id = cells(notebook)
+    for question in homework.questions:
+        answer, check = by_id[question.id], by_id[f"test_{question.id}"]
+        assert answer.metadata.nbgrader.solution and not answer.metadata.nbgrader.grade
+        assert check.metadata.nbgrader.locked and check.metadata.nbgrader.points == question.points
+        assert check.source == f'grader.check("{question.id}")' and not check.metadata.editable
+        assert f'raise NotImplementedError("{question.id}: ' in answer.source
+        assert notebook.cells.index(check) == notebook.cells.index(answer) + 1
+
+
+def test_stubs_keep_signature_and_docstring_and_nothing_of_the_solution(homework: Homework) -> None:
+    by_id = cells(student_notebook(homework))
+    for question in homework.questions:
+        stub, reference = ast.parse(by_id[question.id].source), ast.parse(question.answer)
+        for mine, theirs in zip(stub.body, reference.body, strict=True):
+            assert type(mine) is type(theirs)
+            if isinstance(mine, ast.FunctionDef):
+                assert isinstance(theirs, ast.FunctionDef)
+                assert ast.dump(mine.args) == ast.dump(theirs.args) and ast.get_docstring(mine)
+
+
+def test_the_help_is_folded_and_the_card_is_there(homework: Homework) -> None:
+    text = "\n".join(cell.source for cell in student_notebook(homework).cells if cell.cell_type == "markdown")
+    assert text.count("<details>") == 3 * len(homework.questions)
+    assert "True = padding" in text
+
+
+def test_the_solution_notebook_has_solutions_and_no_markers(homework: Homework) -> None:
+    text = "\n".join(cell.source for cell in solution_notebook(homework).cells)
+    assert BEGIN not in text and all(line in text for line in solution_lines(homework))
+    assert BEGIN in "\n".join(cell.source for cell in source_notebook(homework).cells)
+
+
+def test_the_release_holds_the_assignment_and_course_utils_and_nothing_of_staff(homework: Homework) -> None:
+    files = release_files(homework.name)
+    names = {path.removeprefix(f"{homework.name}/") for path in files}
+    assert {f"{homework.name}.ipynb", "course_utils/__init__.py", "pyproject.toml", "requirements.txt", "README.md"} <= names
+    tops = {name.split("/")[0] for name in names}
+    assert tops == {f"{homework.name}.ipynb", "tests", "course_utils", "pyproject.toml", "requirements.txt", "README.md"}
+    secret = solution_lines(homework) | hidden_lines(homework)
+    for path, content in files.items():
+        text = content.decode().replace('\\"', '"').replace("\\n", "\n")
+        found = sorted(line for line in secret if line in text)
+        assert not found, f"{path} holds staff's lines: {found[:3]}"
+        assert BEGIN not in text
+        assert not re.search(r"^\s*(from|import) (autograder|solutions)", text, re.MULTILINE), path
+
+
+def test_the_release_holds_no_reference_values(homework: Homework) -> None:
+    """Fingerprints of mistakes ship, those of the right answer do not: on no probe do they agree with it."""
+    from autograder.builder.checks import _stored_prints
+    from autograder.judge.diagnosis import Diagnostician
+    from course_utils.fingerprints import matches
+
+    diagnostician = Diagnostician(homework)
+    for question in homework.questions:
+        right = diagnostician._prints(question.id, "")
+        stored = _stored_prints(ASSIGNMENTS / homework.name / "tests" / f"{question.id}.py")
+        assert stored
+        for label, prints in stored.items():
+            for probe, value in prints.items():
+                assert not matches(value, right[probe]), f"{question.id} {label} {probe}"
+
+
+def test_the_hints_never_hold_the_solution(homework: Homework) -> None:
+    for entries in homework.mistakes.values():
+        for entry in entries:
+            assert not any(line in entry.text for line in solution_lines(homework)), entry.label
+
+
+def build(course: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = os.environ | {"AUTOGRADER_COURSE": str(course)}
+    return subprocess.run([*AUTOGRADER, *arguments], env=environment, cwd=course, text=True, capture_output=True)
+
+
+def test_build_then_check_then_edit_then_check_names_the_stale_file(tiny: Path) -> None:
+    assert build(tiny, "build").returncode == 0
+    assert build(tiny, "build", "--check").returncode == 0
+    source = tiny / "solutions" / "hw9_tiny.py"
+    source.write_text(source.read_text().replace("Return half", "Give half"))
+    told = build(tiny, "build", "--check")
+    assert told.returncode == 1 and "assignments/hw9_tiny/hw9_tiny.ipynb is stale" in told.stdout
+    (tiny / "assignments" / "hw9_tiny" / "tests" / "q9_9.py").write_text("left over")
+    assert "q9_9.py is stale" in build(tiny, "build", "--check").stdout
+    assert build(tiny, "build").returncode == 0 and build(tiny, "build", "--check").returncode == 0
+
+
+def test_a_broken_source_writes_nothing_and_exits_with_2(tiny: Path) -> None:
+    assert build(tiny, "build").returncode == 0
+    before = {path: path.read_bytes() for path in (tiny / "assignments").rglob("*") if path.is_file()}
+    source = tiny / "solutions" / "hw9_tiny.py"
+    source.write_text(source.read_text().replace("    # END SOLUTION\n", "", 1))
+    for command in ("build", "verify"):
+        told = build(tiny, command)
+        assert told.returncode == 2 and "solutions/hw9_tiny.py:14:" in told.stderr and "Traceback" not in told.stderr
+    assert before == {path: path.read_bytes() for path in (tiny / "assignments").rglob("*") if path.is_file()}
+
+
+def test_verify_proves_a_good_suite_and_names_every_miss_of_a_weak_one(tiny: Path) -> None:
+    assert build(tiny, "verify").returncode == 0
+    suite = tiny / "autograder" / "suites" / "hw9_tiny"
+    (suite / "mistakes" / "q9_1.py").write_text(
+        (suite / "mistakes" / "q9_1.py").read_text() + '\n# %% not-wrong\n"""Right in truth."""\ndef twice(x):\n    return x + x\n'
+    )
+    (suite / "variants" / "q9_2.py").write_text(
+        (suite / "variants" / "q9_2.py").read_text() + '\n# %% not-right\n"""Wrong in truth."""\ndef half(x):\n    return x\n'
+    )
+    told = build(tiny, "verify")
+    assert told.returncode == 1
+    assert "q9_1 mistake not-wrong: keeps every point" in told.stdout
+    assert "q9_2 variant not-right: is right, but q9_2/test_half_of_four says failed" in told.stdout
+
+
+@pytest.mark.parametrize("fails_at", [1, 2, 3])
+def test_an_interrupted_write_leaves_every_old_file_whole(tmp_path: Path, monkeypatch, fails_at: int) -> None:
+    files = {tmp_path / f"{name}.txt": f"new {name}".encode() for name in "abc"}
+    for path in files:
+        path.write_text("old")
+    real, calls = os.fsync, 0
+
+    def full(file: int) -> None:
+        nonlocal calls
+        calls += 1
+        if calls == fails_at:
+            raise OSError(28, "No space left on device")
+        real(file)
+
+    monkeypatch.setattr(writing.os, "fsync", full)
+    with pytest.raises(OSError):
+        write(files, [tmp_path])
+    assert [path.read_text() for path in files] == ["old"] * 3
+    assert not list(tmp_path.glob("*.new"))
+    monkeypatch.undo()
+    write(files, [tmp_path])
+    assert stale(files, [tmp_path]) == []
