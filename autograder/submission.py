@@ -124,14 +124,16 @@ def _notebook_cells(raw: bytes) -> list[_Found]:
     found = []
     for position, cell in enumerate(cells, 1):
         if isinstance(cell, dict) and cell.get("cell_type") == "code":
-            metadata = cell.get("metadata") if isinstance(cell.get("metadata"), dict) else {}
-            nbgrader = metadata.get("nbgrader") if isinstance(metadata.get("nbgrader"), dict) else {}
-            tags = metadata.get("tags") if isinstance(metadata.get("tags"), list) else []
+            metadata = _dict(cell.get("metadata"))
             source = cell.get("source", "")
             if isinstance(source, list):
                 source = "".join(line for line in source if isinstance(line, str))
-            found.append(_found(position, nbgrader.get("grade_id"), tags, source))
+            found.append(_found(position, _dict(metadata.get("nbgrader")).get("grade_id"), metadata.get("tags"), source))
     return found
+
+
+def _dict(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
 
 
 def _percent_cells(raw: bytes) -> list[_Found]:

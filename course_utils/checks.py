@@ -64,7 +64,7 @@ class Grader:
 
 def _open(name: str, tests_dir: str) -> Any:
     with without_slow_imports():
-        from otter import Notebook  # type: ignore[import-untyped]  # seconds to import, and not needed where a notebook is graded
+        from otter import Notebook  # seconds to import, and not needed where a notebook is graded
     notebook = f"{name}.ipynb"
     return Notebook(notebook if os.path.isfile(notebook) else None, tests_dir=tests_dir)
 

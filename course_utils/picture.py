@@ -59,7 +59,7 @@ class Picture:
             from IPython.display import display
 
             data, metadata = self._repr_mimebundle_()
-            display(data, metadata=metadata, raw=True)  # type: ignore[no-untyped-call]
+            display(data, metadata=metadata, raw=True)
             self._shown_in = shell.execution_count
 
     def _ipython_display_(self) -> None:

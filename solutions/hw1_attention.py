@@ -72,11 +72,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from course_utils import Grader, after, pick_device, plots, seed_everything
+from course_utils import Grader, after, pick_device, plots, reversal, seed_everything
 from course_utils.derivations import compare_lines
 from course_utils.kernels import gaussian_kernel
 from course_utils.position_layer import position_layer
-from course_utils.reversal import D_MODEL, VOCAB, greedy_accuracy, reversal_batch, train_reversal
 from course_utils.spot_the_error import DERIVATION
 
 plt.rcParams["figure.dpi"] = 100  # for pictures of your own
@@ -434,8 +433,8 @@ with after("q1_4"):
 # ## 1.5 A sequence-to-sequence model with attention
 #
 # Time to build the second translator. The task is small and merciless: read 12 random symbols and write
-# them **backwards**. A model without attention has to press all twelve through one vector of 48 numbers,
-# and gets about half of them. With attention it only has to learn where to look.
+# them **backwards**. A model without attention has to press all twelve through one vector, and gets about
+# half of them. With attention it only has to learn where to look.
 #
 # Write the module `AttentionSeq2Seq(vocab_src, vocab_tgt, d_model)`:
 #
@@ -470,15 +469,21 @@ with after("q1_4"):
 # may be used. Make no tensor on a fixed device.
 
 # %% [markdown]
-# **The training run.** The grader builds `AttentionSeq2Seq(16, 17, 48)` and trains it with
-# `course_utils.reversal.train_reversal`, the very function that you run below: 12 tokens out of 16 symbols
-# (the target vocabulary has one more, the start token, number 16), 280 steps with batches of 96 fresh
-# sequences, Adam with a rate that rises to 0.02 over the first tenth of the run and then falls to 0 in a
-# straight line, gradient norm clipped to 1. It takes some seconds on one CPU core. Then the model writes
-# new sequences *by itself*, one greedy token at a time, and we count the share of right tokens. Models that
-# follow 1.4 reach 0.90 to 0.97, models that ignore the context stay below 0.5, and the bar is **0.75**, for
-# the better of two runs. (Leave the scores unscaled, as in 1.4: with a factor $1/\sqrt{d}$ the same model
-# learns more slowly and comes out near 0.8.)
+# **The training run.** The grader builds `AttentionSeq2Seq(VOCAB, VOCAB + 1, D_MODEL)` and trains it with
+# `course_utils.reversal.train_reversal`, the very function that you run below: `STEPS` steps of Adam on
+# batches of `BATCH` fresh sequences of `LENGTH` symbols out of `VOCAB` (the target vocabulary has one more,
+# the start token, number `VOCAB`), with the gradient's norm clipped to `CLIP` and a learning rate that
+# rises to `RATE` over the first tenth of the run and then falls to 0 in a straight line. It takes some
+# seconds on one CPU core. Then the model writes new sequences *by itself*, one greedy token at a time, and
+# we count the share of right tokens. Models that follow 1.4 come out around 0.9 or better, models that
+# ignore the context around 0.5, and the bar is **0.75**, for the better of two runs. (Leave the scores
+# unscaled, as in 1.4: with a factor $1/\sqrt{d}$ the same model learns more slowly, and may miss the bar.)
+# The cell below shows the numbers.
+
+# %% tags=["plot"]
+names = ("LENGTH", "VOCAB", "D_MODEL", "STEPS", "BATCH", "RATE", "CLIP")
+print("\n".join(f"{name:8}= {getattr(reversal, name)}" for name in names))
+
 
 # %% question="q1_5" points=12 minutes=45 difficulty=4
 class AttentionSeq2Seq(nn.Module):
@@ -517,10 +522,10 @@ class AttentionSeq2Seq(nn.Module):
 
 
 # %% [markdown] help="q1_5"
-# symptom: The loss falls but the greedy accuracy stays below 0.5: the context does not reach the output.
-# The loss falls to nothing within a few steps and the greedy accuracy is poor: the decoder sees the token
-# that it should predict, so look for a second shift. Padding moves the logits: the decoder was started from
-# the state after the padding, or the weights were masked after the softmax.
+# symptom: The loss falls but the greedy accuracy stays near 0.5: the context does not reach the output. The
+# loss falls to nothing within a few steps and the greedy accuracy is poor: the decoder sees the token that
+# it should predict, so look for a second shift. Padding moves the logits: the decoder was started from the
+# state after the padding, or the weights were masked after the softmax.
 #
 # hint: The decoder's states do not depend on the attention here, so you can run its GRU over the whole
 # `tgt_in` at once and attend for all steps in one matrix product. The number of real tokens of each row is
@@ -541,14 +546,15 @@ class AttentionSeq2Seq(nn.Module):
 # %% tags=["training"]
 with after("q1_5"):
     seed_everything(0)
-    model = AttentionSeq2Seq(VOCAB, VOCAB + 1, D_MODEL).to(device)
-    losses = train_reversal(model, seed=0)
-    print(f"greedy accuracy after {len(losses)} steps: {greedy_accuracy(model):.3f}")
+    model = AttentionSeq2Seq(reversal.VOCAB, reversal.VOCAB + 1, reversal.D_MODEL).to(device)
+    losses = reversal.train_reversal(model, seed=0)
+    print(f"greedy accuracy after {len(losses)} steps: {reversal.greedy_accuracy(model):.3f}")
     plots.curves(
         range(len(losses)), {"loss": losses}, "step", "cross-entropy", "Learning to reverse twelve symbols",
-        alt="The training loss falls from about 2.8 towards 0 within a few hundred steps.",
+        alt="The training loss falls steeply at first and then flattens out near 0.",
     )
-    src, tgt_in, tgt_out = (x.to(device) for x in reversal_batch(1, torch.Generator().manual_seed(5)))
+    batch = reversal.reversal_batch(1, torch.Generator().manual_seed(5))
+    src, tgt_in, tgt_out = (x.to(device) for x in batch)
     with torch.no_grad():
         _, weights = model(src, tgt_in)
     plots.heatmap(
@@ -1011,16 +1017,17 @@ with after("q1_9"):
 # ## 1.10 One key moves
 #
 # Take a single query $q$, keys $k_1, \dots, k_S$ (the rows of $K$) and values $v_1, \dots, v_S$ (the rows
-# of $V$). The output is $h = \sum_s a_s v_s$ with $a = \mathrm{softmax}(\beta\, K q)$. How does $h$ change
-# if key $j$ moves a little? The key acts through its score alone, $\partial s_j / \partial k_j = q$, and
-# the score through the Jacobian of 1.2. Put the two together, and what comes out is short enough to
-# remember: a derivative of the shape `[Dv, D]`, whose entry $(a, b)$ is $\partial h_a / \partial k_{j,b}$.
-# It moves the output on the straight line between $h$ and $v_j$, and nowhere else.
+# of $V$). The output is $h = \sum_i a_i v_i$ with $a = \mathrm{softmax}(s)$ and the scores
+# $s = \beta\, K q$. How does $h$ change if key $j$ moves a little? The key acts through its own score
+# $s_j = \beta\, q \cdot k_j$ alone, and the score through the Jacobian of 1.2. Put the two together, and
+# what comes out is short enough to remember: a derivative of the shape `[Dv, D]`, whose entry $(a, b)$ is
+# $\partial h_a / \partial k_{j,b}$. It moves the output on the straight line between $h$ and $v_j$, and
+# nowhere else.
 #
 # And if key $j$ is not moved but *stretched*, $k_j \to \alpha\, k_j$ with $\alpha \to \infty$? "A longer
-# key gets more weight" is a popular answer, and it is wrong half of the time: the score becomes
-# $\alpha\, q \cdot k_j$, and that depends on the sign of $q \cdot k_j$. There are three cases. You find
-# them.
+# key gets more weight" is a popular answer, and it is wrong half of the time: its score is multiplied by
+# $\alpha$, and where that leads depends on the sign of $q \cdot k_j$. There are three cases, and you say
+# what happens in each.
 #
 # Write, for `q` `[D]`, `K` `[S, D]`, `V` `[S, Dv]`, an integer `j` with $0 \le j < S$ (counted from 0) and
 # a number `beta` $\ge 0$ (in the limit `beta` $> 0$; there is no other scale: the scores are `beta` times
@@ -1058,16 +1065,16 @@ def elongated_limit(q: Tensor, K: Tensor, V: Tensor, j: int, beta: float) -> Ten
 
 
 # %% [markdown] help="q1_10"
-# symptom: The Jacobian has the shape `[D, Dv]`: swap the two vectors of the outer product. It is too large
-# by a constant: `beta` is missing. It does not vanish when all values are equal, although the output cannot
-# move then: you have $v_j$ where it should be $v_j - h$. The limit is wrong for half of all queries: look
-# at the sign.
+# symptom: The Jacobian has the shape `[D, Dv]`: swap the two vectors of the outer product. It is off by a
+# constant factor: `beta` is missing. It does not vanish when all values are equal, although the output
+# cannot move then: you have $v_j$ where it should be $v_j - h$. The limit is wrong for half of all queries:
+# look at the sign.
 #
 # hint: By the chain rule,
-# $\partial h / \partial k_j = \sum_i v_i\, \partial a_i / \partial s_j \cdot \beta q^\top$. Put in
-# $\partial a_i / \partial s_j = a_i(\delta_{ij} - a_j)$ and sum over $i$: the first part leaves $a_j v_j$,
-# the second $a_j$ times the whole output. For the limit ask where the score of key $j$ goes: to $+\infty$,
-# to $-\infty$, or nowhere?
+# $\partial h / \partial k_j = \sum_i v_i\, (\partial a_i / \partial s_j)\, (\partial s_j / \partial k_j)$,
+# and the last factor is $\beta q^\top$. Put in $\partial a_i / \partial s_j = a_i(\delta_{ij} - a_j)$ and
+# sum over $i$: the first part leaves $a_j v_j$, the second $a_j$ times the whole output. For the limit ask
+# where the score of key $j$ goes: to $+\infty$, to $-\infty$, or nowhere?
 #
 # pseudo-code: Jacobian: weights a, output h; beta times a_j times the outer product of (v_j minus h) with
 # q. Limit: if there is one key, or the dot product of q and k_j is positive, v_j. If it is negative, the

@@ -17,9 +17,10 @@ from autograder.judge.verdicts import Infrastructure
 
 PACKAGE = Path(__file__).resolve().parent.parent
 COURSE_UTILS = PACKAGE.parent / "course_utils"
-BOX_MODULES = ("export", "jail", "kernel", "landlock", "protocol", "seccomp", "server", "zygote")
+BOX_MODULES = ("export", "jail", "kernel", "landlock", "printed", "protocol", "seccomp", "server", "zygote")
 SECRETS = ("autograder", "solutions", "assignments", "examples", "tests")  # beside course_utils, in a tree or installed
-SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc/ld.so.cache", "/etc/alternatives", "/etc/fonts", "/etc/localtime")
+SETTINGS = ("/etc/ld.so.cache", "/etc/alternatives", "/etc/fonts", "/etc/localtime")
+SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", *SETTINGS)
 ENVIRONMENT = {
     "PATH": "/usr/bin:/bin",
     "HOME": "/tmp",
@@ -57,17 +58,16 @@ def plan_for(name: str) -> Plan:
     mounts = kernel.has_capability(kernel.CAP_SYS_ADMIN)
     privileged = os.getuid() == 0 and (mounts or name == "process")
     readable = _readable()
-    inside = [str(PACKAGE.parent / secret) for secret in SECRETS if (PACKAGE.parent / secret).is_dir()]
-    hidden = tuple(secret for secret in inside if any(secret.startswith(path + "/") for path in readable))
     empty = str(PACKAGE / "box" / "__init__.py")
-    view = [(empty, "autograder/__init__.py"), (empty, "autograder/box/__init__.py"), (str(COURSE_UTILS), "course_utils")]
+    view = [(empty, "autograder/__init__.py"), (empty, "autograder/box/__init__.py")]
+    view += [(str(COURSE_UTILS), "course_utils")]
     view += [(str(PACKAGE / "box" / f"{module}.py"), f"autograder/box/{module}.py") for module in BOX_MODULES]
     return Plan(
         backend=name,
         privileged=privileged,
         first_user=_free_users(),
         readable=readable,
-        hidden=hidden,
+        hidden=_hidden(readable),
         view=tuple(view),
         scratch=_scratch(view) if name == "process" else "",
     )
@@ -90,10 +90,23 @@ def launch(plan: Plan, control: int, errors: int) -> subprocess.Popen[bytes]:
 def _readable() -> tuple[str, ...]:
     """What a box may read of the host: the system's programs and libraries, and Python with its packages."""
     paths = {path for path in SYSTEM if os.path.lexists(path)}
-    paths |= {sys.prefix, sys.base_prefix, sys.exec_prefix, sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}
+    paths |= {sys.prefix, sys.base_prefix, sys.exec_prefix}
+    paths |= {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}
+    paths |= {os.path.realpath(path) for path in paths}
     if "/" in paths:
         raise Infrastructure("Python is installed at the root of the file system: nothing could be hidden from a box.")
     return tuple(sorted(path for path in paths if not any(path.startswith(other + "/") for other in paths)))
+
+
+def _hidden(readable: tuple[str, ...]) -> tuple[str, ...]:
+    """Where our secrets would show up below those paths: they do when this package is installed and not a tree."""
+    secrets = [str(PACKAGE.parent / name) for name in SECRETS if (PACKAGE.parent / name).is_dir()]
+    found = []
+    for path in readable:
+        real = os.path.realpath(path)
+        if not os.path.islink(path):
+            found += [path + secret.removeprefix(real) for secret in secrets if secret.startswith(real + "/")]
+    return tuple(found)
 
 
 def _free_users() -> int:
@@ -134,8 +147,8 @@ def _bwrap(plan: Plan, control: int) -> list[str]:
         command += ["--ro-bind", source, f"{VIEW}/{place}"]
     for path in plan.hidden:
         command += ["--tmpfs", path, "--remount-ro", path]
-    command += ["--dev", "/dev", "--remount-ro", "/dev", "--proc", "/proc", "--tmpfs", "/tmp", "--remount-ro", "/", "--chdir", "/tmp"]
-    return [*command, "--", *_python(VIEW, control)]
+    command += ["--dev", "/dev", "--remount-ro", "/dev", "--proc", "/proc", "--tmpfs", "/tmp", "--remount-ro", "/"]
+    return [*command, "--chdir", "/tmp", "--", *_python(VIEW, control)]
 
 
 def _namespaces(plan: Plan, control: int) -> list[str]:
@@ -152,13 +165,13 @@ def _extras() -> tuple[str, ...]:
     if landlock.version():
         found.append(f"Landlock (version {landlock.version()}): no file outside the view, even if a mount were missed")
     if seccomp.supported():
-        found.append("seccomp: no tracing, no new namespaces or mounts, no sockets, no memory outside the limits")
+        found.append("seccomp: no tracing, no new namespaces or mounts, no sockets, no memory that no limit counts")
     return tuple(found)
 
 
 _WALLS = (
     "no network, not even the host's loopback",
-    "sees only the system's programs, Python's packages and course_utils, read-only: no suites, solutions, submissions or homes",
+    "reads only the system's programs, Python's packages and course_utils: no suites, solutions or submissions",
     "sees and signals only its own processes; all of them die with it, orphans included",
     "files only in a small memory file system of its own, which vanishes with it",
     "a user without rights, a clean environment, no descriptor but its channel",
@@ -169,7 +182,7 @@ BACKENDS = {
     backend.name: backend
     for backend in (
         Backend("bwrap", "bubblewrap around the zygote, fresh namespaces around each box", _bwrap, _WALLS),
-        Backend("namespaces", "Linux namespaces made by ourselves, around the zygote and each box", _namespaces, _WALLS),
+        Backend("namespaces", "namespaces of our own making around the zygote and each box", _namespaces, _WALLS),
         Backend(
             "process",
             "a plain process with limits: for code you would run yourself",

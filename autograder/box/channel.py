@@ -48,7 +48,9 @@ class LoopbackChannel:
 class SocketChannel:
     """A server at the other end of a socket; after the first fault every request fails."""
 
-    def __init__(self, connection: socket.socket, autopsy: Callable[[Exception], Exception] = lambda fault: fault) -> None:
+    def __init__(
+        self, connection: socket.socket, autopsy: Callable[[Exception], Exception] = lambda fault: fault
+    ) -> None:
         """`autopsy` is told of the first fault and says what the fault really is."""
         self._socket = connection
         self._autopsy = autopsy

@@ -17,7 +17,7 @@ from autograder.box.protocol import DTYPES, Handle, ProtocolError
 
 MAX_DEPTH = 32
 MAX_ITEMS = 200_000
-_VIEWS = (list, deque, range, type({}.keys()), type({}.values()), type({}.items()))
+_SEQUENCES: tuple[type, ...] = (list, deque, range, type({}.keys()), type({}.values()), type({}.items()))
 
 
 def export(value: Any, keep: Callable[[Any], Handle]) -> tuple[Any, list[Tensor]]:
@@ -54,7 +54,7 @@ class _Exporter:
                 return self._tensor(torch.Tensor.as_subclass(value, Tensor))
         if isinstance(value, tuple):
             return tuple(self._each(value, depth))
-        if isinstance(value, _VIEWS):
+        if isinstance(value, _SEQUENCES):
             return self._each(value, depth)
         if isinstance(value, Mapping):
             self._count(len(value))
@@ -117,9 +117,10 @@ class _Exporter:
 
 def _base(value: Any) -> Any:
     """A number or string of exactly a built-in type."""
-    for kind in (bool, int, float, complex, str):
+    kinds: tuple[Any, ...] = (bool, int, float, complex, str)
+    for kind in kinds:
         if isinstance(value, kind):
-            return value if type(value) is kind else kind.__new__(kind, value)
+            return value if type(value) is kind else kind(value)
     return value
 
 

@@ -136,6 +136,7 @@ def enter_inner(plan: Plan, limits: dict[str, float], serial: int) -> None:
         _become_nobody(process)
     if plan.privileged:
         _become(user, kept)
+    kernel.die_with_parent(signal.SIGKILL)
     _set_limits(limits, own_tasks)
     kernel.no_new_privileges()
     if landlock.version():
@@ -208,9 +209,11 @@ def _count_tasks(user: int) -> int:
 
 
 def without(paths: Iterable[str], hidden: Iterable[str]) -> list[str]:
-    """The paths, with those that hold a hidden one replaced by their other entries."""
+    """The paths, those that hold a hidden one replaced by their other entries; no links, which may lead back."""
     result = []
     for path in paths:
+        if os.path.islink(path):
+            continue
         inside = [secret for secret in hidden if secret == path or secret.startswith(path.rstrip("/") + "/")]
         if path in inside:
             continue

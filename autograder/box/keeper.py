@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -25,7 +26,7 @@ class ZygoteLost(Exception):
 
 @dataclass(frozen=True)
 class Ending:
-    """How a box ended: `reason` is died, closed, memory, disk, cpu or setup; `code` as in `subprocess`."""
+    """How a box ended: `code` as in `subprocess`, `reason` is what it had too much of, or died, closed or setup."""
 
     reason: str
     code: int
@@ -42,9 +43,9 @@ class Keeper:
         self._endings: dict[int, Ending | None] = {}
         self._opened: dict[int, str | None] = {}
         try:
-            plan = plan_for(backend)
-            self._process: subprocess.Popen[bytes] = launch(plan, theirs.fileno(), self._errors.fileno())
-            self._control.send(json.dumps({"plan": asdict(plan), "warm": warm}).encode())
+            self._plan = plan_for(backend)
+            self._process: subprocess.Popen[bytes] = launch(self._plan, theirs.fileno(), self._errors.fileno())
+            self._control.send(json.dumps({"plan": asdict(self._plan), "warm": warm}).encode())
         except OSError as error:
             raise ZygoteLost(f"it cannot be started: {error}") from None
         finally:
@@ -90,12 +91,14 @@ class Keeper:
             os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
         self._errors.close()
+        if self._plan.scratch:  # gone already, unless the zygote was killed
+            shutil.rmtree(self._plan.scratch, ignore_errors=True)
 
     def _wait(self, done: Any, seconds: float) -> None:
         deadline = time.monotonic() + seconds
         while not done():
-            self._control.settimeout(max(deadline - time.monotonic(), 0.001))
             try:
+                self._control.settimeout(max(deadline - time.monotonic(), 0.001))
                 data = self._control.recv(65536)
             except TimeoutError:
                 raise ZygoteLost(f"it did not answer within {seconds:g} seconds") from None

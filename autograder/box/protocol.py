@@ -12,7 +12,7 @@ import struct
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import msgpack
+import msgpack  # type: ignore[import-untyped]
 import torch
 from torch import Tensor
 
@@ -74,7 +74,7 @@ class Caps:
 
 
 TO_BOX = Caps(tree=64 * 2**20, tensors=2**30, names=True)
-TO_JUDGE = Caps(tree=4 * 2**20, tensors=256 * 2**20, names=False)
+TO_JUDGE = Caps(tree=2 * 2**20, tensors=64 * 2**20, names=False)
 
 
 class Header(NamedTuple):
@@ -162,7 +162,7 @@ def raw_bytes(tensor: Tensor) -> memoryview:
     """The bytes of a contiguous tensor, not copied."""
     if tensor.numel() == 0:
         return memoryview(b"")
-    return memoryview(tensor.view(-1).view(torch.uint8).numpy())
+    return tensor.view(-1).view(torch.uint8).numpy().data
 
 
 class _Packer:
@@ -275,8 +275,8 @@ class _Unpacker:
         if tag == _DICT:
             if len(tree) % 2 == 0 or len(tree) // 2 > self.caps.count:
                 raise ProtocolError("a dict is odd or too long")
-            keys = map(self._key, tree[1::2])
-            return self._whole({key: self.lift(item, depth) for key, item in zip(keys, tree[2::2], strict=True)}, len(tree) // 2)
+            pairs = zip(tree[1::2], tree[2::2], strict=True)
+            return self._whole({self._key(key): self.lift(item, depth) for key, item in pairs}, len(tree) // 2)
         if tag == _SET and len(tree) - 1 <= self.caps.count:
             return self._whole({self._key(item) for item in tree[1:]}, len(tree) - 1)
         raise ProtocolError("a container is of no known kind, or too long")

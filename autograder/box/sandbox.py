@@ -10,10 +10,7 @@ from __future__ import annotations
 import itertools
 import signal
 import socket
-from collections.abc import Mapping
 from functools import cache
-
-import torch
 
 from autograder.box.backends import BACKENDS
 from autograder.box.channel import SocketChannel
@@ -111,6 +108,10 @@ class Box:
             return StudentMemory(f"Your code used more than {self._limits.memory // MB} MB of memory.")
         if ending.reason == "cpu":
             return StudentTimeout(f"Your code used more than {self._limits.cpu} seconds of processor time.")
+        if ending.reason == "wall":
+            return StudentTimeout(f"Your notebook was at work for more than {self._limits.wall_box:g} seconds.")
+        if ending.reason == "processes":
+            return StudentCrash(f"Your code started more than {self._limits.processes} processes.")
         if ending.reason == "disk":
             return StudentCrash(f"Your code wrote more than {self._limits.tmpfs // MB} MB of files.")
         if ending.code < 0:
@@ -143,19 +144,18 @@ class BoxFactory:
             self._keeper.close()
             self._keeper = None
 
-    def open(self, files: Mapping[str, bytes] | None = None) -> Box:
-        """A fresh box, with files beside the notebook; a zygote that was lost is started again, once."""
-        for retry in (True, False):
-            try:
-                self.__enter__()
-                assert self._keeper is not None
-                box = Box(self._keeper, next(self._serials), self.limits)
-                break
-            except ZygoteLost as error:
-                self.close()
-                if not retry:
-                    raise Infrastructure(f"The process that keeps the boxes is gone: {error}.") from None
-        if files:
-            content = {name: torch.frombuffer(bytearray(data or b"\0"), dtype=torch.uint8)[: len(data)] for name, data in files.items()}
-            box.channel.request({"op": "files", "files": content}, wall=self.limits.wall)
-        return box
+    def open(self) -> Box:
+        """A fresh box; a zygote that was lost is started again, once."""
+        try:
+            return self._open()
+        except ZygoteLost:
+            self.close()
+        try:
+            return self._open()
+        except ZygoteLost as error:
+            raise Infrastructure(f"The process that keeps the boxes is gone: {error}.") from None
+
+    def _open(self) -> Box:
+        self.__enter__()
+        assert self._keeper is not None
+        return Box(self._keeper, next(self._serials), self.limits)

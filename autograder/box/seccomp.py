@@ -15,9 +15,9 @@ class _Machine(NamedTuple):
     refused: tuple[int, ...]
 
 
-# In the order of the comments; io_uring, new mount calls, pidfd_getfd and memfd_secret have the same numbers everywhere.
+# The same on every machine: io_uring, the newer mount calls, pidfd_getfd, memfd_secret.
 _EVERYWHERE = (425, 426, 427, 428, 429, 430, 431, 432, 433, 438, 442, 447)
-_MACHINES = {
+_MACHINES = {  # both lists in the same order
     "x86_64": _Machine(
         0xC000003E, 56,
         (

@@ -27,6 +27,7 @@ from torch import Tensor
 
 from autograder.box import protocol
 from autograder.box.export import export, kind_of
+from autograder.box.printed import Capture
 from autograder.box.protocol import Function, Handle, Name, ProtocolError
 
 MAX_OUTPUT = 64 * 1024  # bytes printed by one cell or call that are kept
@@ -75,7 +76,7 @@ class Server:
     def handle(self, frame: bytes | bytearray) -> bytes:
         """The reply to one request; whatever goes wrong becomes a reply too."""
         header, message, tensors = protocol.unpack(frame, protocol.TO_BOX)
-        printed = _Capture(self._output)
+        printed = Capture(self._output)
         try:
             with printed:
                 self._release(message)
@@ -107,13 +108,14 @@ class Server:
         filename = f"<cell {name}{self._label}>"
         self._cells[filename] = name
         linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
-        printed, failure = _Capture(self._output), None
+        printed, failure = Capture(self._output), None
         try:
             with printed:
                 exec(compile(source, filename, "exec"), self._module.__dict__)
         except self._caught as error:
             failure = self._describe(error)
-        self._kept.update({key: self._module.__dict__[key] for key in cell.get("keep", ()) if key in self._module.__dict__})
+        namespace = self._module.__dict__
+        self._kept.update({key: namespace[key] for key in cell.get("keep", ()) if key in namespace})
         if self._main and (pyplot := sys.modules.get("matplotlib.pyplot")):
             pyplot.close("all")
         return {"id": name, "error": failure, "printed": printed.text()}
@@ -265,50 +267,6 @@ class Server:
 
 class _Missing(NameError):
     """The notebook has no such name."""
-
-
-class _Capture:
-    """Takes what is printed, keeps the first bytes of it, and drops standard error."""
-
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self.size = 0
-        self._parts: list[bytes] = []
-
-    def write(self, data: bytes) -> None:
-        if self.size < self._limit:
-            self._parts.append(bytes(data[: self._limit - self.size]))
-        self.size += len(data)
-
-    def text(self) -> str:
-        text = b"".join(self._parts).decode("utf-8", "replace")
-        return text + f"\n... {self.size - self._limit} more bytes" if self.size > self._limit else text
-
-    def __enter__(self) -> None:
-        self._saved = sys.stdout, sys.stderr
-        sys.stdout, sys.stderr = _stream(self.write), _stream(lambda data: None)
-
-    def __exit__(self, *_: object) -> None:
-        sys.stdout, sys.stderr = self._saved
-
-
-class _Raw(io.RawIOBase):
-    """The bottom of a text stream: hands every piece of bytes to a function."""
-
-    def __init__(self, sink: Callable[[bytes], None]) -> None:
-        self._sink = sink
-
-    def writable(self) -> bool:
-        return True
-
-    def write(self, data: Any) -> int:
-        data = bytes(data)
-        self._sink(data)
-        return len(data)
-
-
-def _stream(sink: Callable[[bytes], None]) -> io.TextIOWrapper:
-    return io.TextIOWrapper(_Raw(sink), encoding="utf-8", errors="replace", write_through=True)  # type: ignore[arg-type]
 
 
 def _same_bytes(left: Tensor, right: Tensor) -> bool:

@@ -10,6 +10,7 @@ import gc
 import importlib
 import json
 import os
+import pkgutil
 import resource
 import select
 import shutil
@@ -22,9 +23,8 @@ from typing import Any
 
 from autograder.box import jail, kernel
 
-WARM = ("numpy", "einops", "sympy", "matplotlib.pyplot", "torch.func", "torch._dynamo", "course_utils", "autograder.box.server")
+WARM = ("numpy", "einops", "sympy", "matplotlib.pyplot", "torch.func", "torch._dynamo", "autograder.box.server")
 _TICK = 0.1  # seconds between looks at how much memory the boxes use
-_PAGE = resource.getpagesize()
 _MAX_FILES = 4096
 
 
@@ -35,6 +35,7 @@ class _Box:
     pid: int
     limits: dict[str, float]
     home: str
+    born: float
     reason: str | None = None
 
 
@@ -66,7 +67,8 @@ def warm_up() -> None:
     from torch import nn
 
     torch.set_num_threads(1)
-    for name in WARM:
+    course = importlib.import_module("course_utils")
+    for name in (*WARM, *(f"course_utils.{module.name}" for module in pkgutil.iter_modules(course.__path__))):
         importlib.import_module(name)
     from matplotlib import pyplot
 
@@ -99,7 +101,7 @@ class Zygote:
             kernel.adopt_orphans()
         else:
             self._own_namespace = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
-        self._rss = _resident(os.getpid())
+        self._libraries = _used(os.getpid())
         self._woken, waker = socket.socketpair()
         self._waker = waker
         waker.setblocking(False)
@@ -146,7 +148,7 @@ class Zygote:
         with os.fdopen(ours, "rb") as pipe:  # written by our own code, closed before the student's runs
             news = pipe.read()
         home = f"{self._plan.scratch}/{serial}"
-        self._boxes[serial] = _Box(pid, limits, home, None if news == b"ready" else "setup")
+        self._boxes[serial] = _Box(pid, limits, home, time.monotonic(), None if news == b"ready" else "setup")
         self._send({"box": serial, "opened": news == b"ready", "detail": news.decode("utf-8", "replace")})
 
     def _be_a_box(self, serial: int, limits: dict[str, float], channel: int, news: int) -> None:
@@ -206,16 +208,20 @@ class Zygote:
             pass
 
     def _watch(self) -> None:
-        """End boxes that use more memory or disk than they may, all their processes together."""
+        """End boxes that use more than they may, all their processes together."""
         for box in self._boxes.values():
             if box.reason is not None:
                 continue
+            if time.monotonic() - box.born > box.limits["wall_box"]:
+                self._kill(box, "wall")
             family = _family(box.pid)
             if self._plan.backend == "process":
                 family |= self._orphans()
                 if _disk_use(box.home) > box.limits["tmpfs"]:
                     self._kill(box, "disk")
-            if sum(max(_resident(pid) - self._rss, 0) for pid in family) > box.limits["memory"]:
+            if len(family) > box.limits["processes"]:  # the kernel sees to it, but not where a box's user is root
+                self._kill(box, "processes")
+            if sum(max(_used(pid) - self._libraries, 0) for pid in family) > box.limits["memory"]:
                 self._kill(box, "memory")
 
     def _kill(self, box: _Box, reason: str) -> None:
@@ -274,13 +280,17 @@ def _family(pid: int) -> set[int]:
     return found
 
 
-def _resident(pid: int) -> int:
-    """Bytes of main memory that a process has touched."""
+def _used(pid: int) -> int:
+    """Bytes of main memory that a process has filled, files aside; what it shares with its parent counts for both."""
+    total = 0
     try:
-        with open(f"/proc/{pid}/statm") as file:
-            return int(file.read().split()[1]) * _PAGE
-    except (OSError, IndexError):
+        with open(f"/proc/{pid}/status") as file:
+            for line in file:
+                if line.startswith(("RssAnon:", "RssShmem:")):
+                    total += int(line.split()[1]) * 1024
+    except OSError:  # gone meanwhile
         return 0
+    return total
 
 
 def _disk_use(folder: str) -> float:

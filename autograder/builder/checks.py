@@ -25,6 +25,7 @@ def public_test_file(homework: Homework, question: Question, diagnostician: Diag
     problems = [
         Problem(path, node.lineno, f"imports `{module}`, which students do not have.", "Use torch or course_utils.")
         for node in ast.walk(tree)
+        if isinstance(node, ast.Import | ast.ImportFrom)
         for module in _imported(node)
         if module.partition(".")[0] not in ALLOWED_IMPORTS
     ]
@@ -93,7 +94,5 @@ def _settled(new: Mapping[str, Any], old: Mapping[str, Any]) -> dict[str, Any]:
     return {name: old[name] if name in old and matches(old[name], new[name], SETTLED) else new[name] for name in new}
 
 
-def _imported(node: ast.AST) -> list[str]:
-    if isinstance(node, ast.Import):
-        return [alias.name for alias in node.names]
-    return [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+def _imported(node: ast.Import | ast.ImportFrom) -> list[str]:
+    return [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or ""]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from autograder.judge.proxies import StudentRaised
+from autograder.judge.faults import StudentRaised
 from course_utils.checking import Wrong
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -14,26 +13,11 @@ from torch.autograd.function import once_differentiable
 
 from autograder.box.channel import NO_ANSWER, Channel
 from autograder.box.protocol import Function, Handle, Name
-from autograder.judge.verdicts import StudentCrash, StudentError, StudentMemory
+from autograder.judge.faults import as_exception, checked, one_line
+from autograder.judge.verdicts import StudentCrash
 from course_utils.checking import NotAnswered, Wrong
 
 MAX_PRINTED = 64 * 1024
-MAX_MESSAGE = 400
-_PATH = re.compile(r"(?<![\w.])(?:/[\w.+@-]+)+/(?=[\w.+@-])")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]+")
-
-
-class StudentRaised(StudentError):
-    """An exception of the student's code: `type_names` are the names of its class and of that class's bases."""
-
-    def __init__(self, message: str, type_names: tuple[str, ...] = ()) -> None:
-        super().__init__(message)
-        self.type_names = type_names
-
-    @property
-    def type_name(self) -> str:
-        """The name of the exception's class."""
-        return self.type_names[0] if self.type_names else "Exception"
 
 
 @dataclass(frozen=True)
@@ -56,20 +40,22 @@ class Student:
         self._handles: list[int] = []
 
     def load(self, cells: Iterable[Mapping[str, Any]], *, wall: float | None = None) -> list[CellOutcome]:
-        """Run cells in order, each a dict of `id`, `source` and names to `keep`; one that fails does not stop the next."""
-        message = {"op": "load", "cells": [dict(cell) for cell in cells]}
-        outcomes = []
-        replies = _checked(self._ask(message, wall), list)
-        if len(replies) != len(message["cells"]):
+        """Run cells in order, each with `id`, `source` and names to `keep`; one that fails does not stop the next."""
+        sent = [dict(cell) for cell in cells]
+        replies = checked(self._ask({"op": "load", "cells": sent}, wall), list)
+        if len(replies) != len(sent):
             raise StudentCrash(NO_ANSWER)
-        for cell, reply in zip(message["cells"], replies, strict=True):
-            error, printed = _checked(reply, dict).get("error"), _checked(reply.get("printed"), str)
-            outcomes.append(CellOutcome(cell["id"], None if error is None else as_exception(error), printed))
+        outcomes = []
+        for cell, reply in zip(sent, replies, strict=True):
+            error, printed = checked(reply, dict).get("error"), checked(reply.get("printed"), str)
+            fault = None if error is None else as_exception(error)
+            outcomes.append(CellOutcome(cell["id"], fault, printed[:MAX_PRINTED]))
         return outcomes
 
     def kinds(self, names: Iterable[str]) -> dict[str, str]:
         """Which of the names exist, and whether each is a callable, class, module or object."""
-        return _checked(self._ask({"op": "names", "names": list(names)}), dict)
+        kinds: dict[str, str] = checked(self._ask({"op": "names", "names": list(names)}), dict)
+        return kinds
 
     def __contains__(self, name: str) -> bool:
         return name in self.kinds([name])
@@ -87,6 +73,12 @@ class Student:
         """Run a function of course_utils on the student's side, where it may touch the student's objects."""
         return self._call(_lower(function), function.__name__, args, kwargs)
 
+    def add_files(self, files: Mapping[str, bytes]) -> None:
+        """Put files beside the notebook."""
+        content = {name: torch.frombuffer(bytearray(data), dtype=torch.uint8) for name, data in files.items() if data}
+        empty = {name: torch.empty(0, dtype=torch.uint8) for name in files.keys() - content.keys()}
+        self._ask({"op": "files", "files": content | empty})
+
     def seed(self, seed: int) -> None:
         """Seed torch, numpy and random on the student's side."""
         self._ask({"op": "seed", "seed": seed})
@@ -101,7 +93,7 @@ class Student:
             message["drop"], self._handles = self._handles, []
         reply = self._channel.request(message, wall=self.wall if wall is None else wall)
         if "printed" in reply and len(self.printed) < MAX_PRINTED:
-            self.printed += _checked(reply["printed"], str)[: MAX_PRINTED - len(self.printed)]
+            self.printed += checked(reply["printed"], str)[: MAX_PRINTED - len(self.printed)]
         if "error" in reply:
             raise as_exception(reply["error"])
         return reply
@@ -119,12 +111,12 @@ class Student:
         message["grad"] = grad = [i for i, leaf in enumerate(leaves) if leaf.requires_grad] if enabled else []
         reply = self._exchange(message)
         if changed := reply.get("mutated"):
-            first = _checked(_checked(changed, list)[0], str)
-            raise Wrong(f"`{name}` changed its input `{_line(first)}` in place: work on a copy.")
+            first = checked(checked(changed, list)[0], str)
+            raise Wrong(f"`{name}` changed its input `{one_line(first)}` in place: work on a copy.")
         value = reply["value"]
         if "call" in reply:
-            graph = _Graph(self, _checked(reply["call"], int))
-            value = _attach(graph, value, _checked(reply.get("differentiable"), list), [leaves[i] for i in grad])
+            graph = _Graph(self, checked(reply["call"], int))
+            value = _attach(graph, value, checked(reply.get("differentiable"), list), [leaves[i] for i in grad])
         return self._lift(value, name)
 
     def _lift(self, value: Any, name: str) -> Any:
@@ -162,8 +154,9 @@ class Proxy:
         return f"<the student's {self.__name__}>"
 
     def __del__(self) -> None:
-        if isinstance(self.__dict__.get("_target"), Handle):
-            self._student._handles.append(self._target.id)
+        target = self.__dict__.get("_target")
+        if isinstance(target, Handle):
+            self._student._handles.append(target.id)
 
 
 class ObjectProxy(Proxy):
@@ -182,7 +175,7 @@ class ModuleProxy(FunctionProxy):
 
     def state_dict(self) -> dict[str, Tensor]:
         """The module's parameters and buffers."""
-        return _checked(self._method("state_dict"), dict)
+        return self._named("state_dict", lambda value: isinstance(value, Tensor))
 
     def load_state_dict(self, state: Mapping[str, Tensor], strict: bool = True) -> None:
         """Put weights into the module."""
@@ -210,15 +203,21 @@ class ModuleProxy(FunctionProxy):
 
     def grads(self) -> dict[str, Tensor | None]:
         """The gradient of each parameter, after a backward pass on this side."""
-        return _checked(self._method("grads"), dict)
+        return self._named("grads", lambda value: value is None or isinstance(value, Tensor))
 
     def parameter_shapes(self) -> dict[str, tuple[int, ...]]:
         """The shape of each parameter."""
-        return _checked(self._method("parameter_shapes"), dict)
+        return self._named("parameter_shapes", lambda value: isinstance(value, tuple))
 
     def _method(self, name: str, *args: Any) -> Any:
         lowered = [_lower(value) for value in args]
         return self._student._ask({"op": "method", "target": self._target, "name": name, "args": lowered})
+
+    def _named(self, method: str, fits: Callable[[Any], bool]) -> dict[str, Any]:
+        result: dict[str, Any] = checked(self._method(method), dict)
+        if not all(type(name) is str and fits(value) for name, value in result.items()):
+            raise StudentCrash(NO_ANSWER)
+        return result
 
     def _changed(self, name: str, *args: Any) -> ModuleProxy:
         self._method(name, *args)
@@ -253,7 +252,7 @@ class _Remote(torch.autograd.Function):
         if all(grad is None for grad in grads):
             return (*nothing, *[None] * len(ctx.likes))
         message = {"op": "backward", "call": ctx.graph.number, "grads": list(grads)}
-        result = _checked(ctx.graph.student._ask(message), list)
+        result = checked(ctx.graph.student._ask(message), list)
         if [(grad.shape, grad.dtype) if isinstance(grad, Tensor) else None for grad in result] != ctx.likes:
             raise StudentCrash(NO_ANSWER)
         return (*nothing, *result)
@@ -264,10 +263,11 @@ def _attach(graph: _Graph, value: Any, indices: list[Any], leaves: list[Tensor])
     tensors = list(_tensors(value))
     chosen = [index for index in indices if type(index) is int and 0 <= index < len(tensors)]
     outputs = [tensors[index] for index in chosen]
-    if not outputs or len(set(chosen)) != len(indices) or not all(t.is_floating_point() or t.is_complex() for t in outputs):
+    continuous = all(output.is_floating_point() or output.is_complex() for output in outputs)
+    if not outputs or len(set(chosen)) != len(indices) or not continuous:
         raise StudentCrash(NO_ANSWER)
-    anchor = torch.zeros((), requires_grad=True)  # outputs depend on the module's weights even when no input has a gradient
-    attached = _Remote.apply(graph, outputs, anchor, *leaves)  # type: ignore[no-untyped-call]
+    anchor = torch.zeros((), requires_grad=True)  # a module's output has a gradient even when no input does
+    attached = _Remote.apply(graph, outputs, anchor, *leaves)
     for index, output in zip(chosen, attached, strict=True):
         tensors[index] = output
     return _replaced(value, iter(tensors))
@@ -321,34 +321,3 @@ def _lower(value: Any, leaves: list[Tensor] | None = None) -> Any:
                     "and module-level functions of course_utils can")  # fmt: skip
 
 
-def as_exception(error: Any) -> Exception:
-    """The exception that a test sees for an error which the box reports; nothing in the report is trusted."""
-    fields = ("kind", "types", "message", "cell", "line", "source")
-    kind, types, message, cell, line, source = (_checked(error, dict).get(field) for field in fields)
-    names = tuple(_line(name)[:80] for name in types if type(name) is str) if type(types) is list else ()
-    text = _line(message) if type(message) is str else ""
-    if kind in ("missing", "stub"):
-        return NotAnswered(text if kind == "stub" else f"`{text}` is not defined in your notebook.")
-    if kind == "memory":
-        return StudentMemory("Your code asked for more memory than it may use.")
-    if kind == "no data":
-        return StudentRaised(f"Your code gave back something that is not data: {text}.")
-    where = ""
-    if type(cell) is str and type(line) is int:
-        where = f" (in your cell {_line(cell)[:80]}, line {line}"
-        where += f": `{_line(source, own=True)}`)" if type(source) is str and source else ")"
-    head = names[0] if names else "Exception"
-    return StudentRaised(f"{head}: {text}{where}" if text else f"{head}{where}", names)
-
-
-def _line(text: str, own: bool = False) -> str:
-    """One printable line, without the folders of any path in it unless it is the student's `own` code."""
-    text = _CONTROL.sub(" ", text).strip()
-    text = text if own else _PATH.sub("", text)
-    return text if len(text) <= MAX_MESSAGE else text[:MAX_MESSAGE] + "..."
-
-
-def _checked(value: Any, kind: type) -> Any:
-    if type(value) is not kind:
-        raise StudentCrash(NO_ANSWER)
-    return value

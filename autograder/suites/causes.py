@@ -12,13 +12,13 @@ def same_or_because(got: Any, expected: Any, what: str, causes: Mapping[str, Any
     """`same(got, expected, what, **how)`; where it fails, the cause whose value was given is named too.
 
     `causes` maps a sentence to the value that one gets that way. It is looked at only when the answer is wrong,
-    so a cause that happens to give the right value on some input does no harm.
+    and a cause that gives the right value on this input is passed over: neither can fail a right answer.
     """
     try:
         same(got, expected, what, **how)
     except Wrong as wrong:
         for cause, value in causes.items():
-            if _equals(got, value):
+            if _equals(got, value) and not _equals(expected, value):
                 raise Wrong(f"{wrong.message}. Likely cause: {cause}.", wrong.mistake) from None
         raise
 

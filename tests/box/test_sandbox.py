@@ -10,15 +10,17 @@ from pathlib import Path
 import pytest
 import torch
 
-from autograder.box.backends import BACKENDS, PACKAGE, guarantees
+from autograder.box.backends import BACKENDS, BOX_MODULES, PACKAGE, guarantees
+from autograder.box.jail import without
 from autograder.box.limits import MB, Limits
 from autograder.box.sandbox import BoxFactory, available, pick
 from autograder.box.zygote import _family
-from autograder.judge.proxies import Student, StudentRaised
+from autograder.judge.faults import StudentRaised
+from autograder.judge.proxies import Student
 from autograder.judge.verdicts import Infrastructure, StudentCrash, StudentError, StudentMemory, StudentTimeout
-from course_utils.kernels import gaussian_kernel
+from course_utils import kernels
 
-LIMITS = Limits(wall=15, wall_cell=15, cpu=60, memory=256 * MB, processes=16, file_size=8 * MB, open_files=64, tmpfs=16 * MB)
+LIMITS = Limits(wall=15, cpu=60, memory=256 * MB, processes=16, file_size=8 * MB, open_files=64, tmpfs=16 * MB)
 WALLED = {"bwrap", "namespaces"}
 
 NOTEBOOK = """
@@ -29,7 +31,7 @@ from torch import nn
 def outcome(action):
     try:
         return repr(action())
-    except OSError as error:
+    except (OSError, ValueError) as error:
         return type(error).__name__
 
 def answer(x):
@@ -184,7 +186,7 @@ def descriptors():
     return found
 
 def surroundings():
-    return {"environment": dict(os.environ), "argv": sys.argv, "path": sys.path, "cwd": os.getcwd(), "modules": sorted(sys.modules)}
+    return {"environment": dict(os.environ), "argv": sys.argv, "path": sys.path, "modules": sorted(sys.modules)}
 
 def reach(pid):
     libc = ctypes.CDLL(None, use_errno=True)
@@ -197,7 +199,7 @@ def reach(pid):
         "namespaces": libc.unshare(0x10000000),
         "mount": libc.mount(b"none", b"/tmp", b"tmpfs", 0, None),
         "root": outcome(lambda: os.setuid(0)),
-        "limit": outcome(lambda: resource.setrlimit(resource.RLIMIT_NPROC, (10**6, 10**6))) if True else None,
+        "limit": outcome(lambda: resource.setrlimit(resource.RLIMIT_NPROC, (10**6, 10**6))),
     }
 
 def disk_bomb():
@@ -284,9 +286,10 @@ def enter(boxes):
 
     def enter(files=None, **limits):
         boxes.limits = replace(LIMITS, **limits)
-        box = boxes.open(files)
+        box = boxes.open()
         opened.append(box)
         student = Student(box.channel, wall=boxes.limits.wall)
+        student.add_files(files or {})
         assert [outcome.fault for outcome in student.load([{"id": "attacks", "source": NOTEBOOK}])] == [None]
         return student
 
@@ -304,7 +307,7 @@ def enter(boxes):
 def test_answers_come_out(enter):
     student = enter({"data/words.txt": b"hello", "empty.txt": b""})
     assert torch.equal(student["answer"](torch.ones(2)), torch.full((2,), 2.0))
-    assert torch.equal(student.run(gaussian_kernel, torch.ones(2, 2), torch.ones(2, 2)), torch.ones(2))
+    assert torch.equal(student.run(kernels.gaussian_kernel, torch.ones(2, 2), torch.ones(2, 2)), torch.ones(2))
     assert isinstance(student["train"](), float)
     assert "hello" in student["read"](["data/words.txt", "empty.txt"])["data/words.txt"]
     x = torch.randn(3, dtype=torch.float64, requires_grad=True)
@@ -341,8 +344,8 @@ def test_nothing_outside_can_be_written(enter, tmp_path):
     os.chmod(tmp_path, 0o777)
     student = enter()
     places = ["/", "/usr", "/etc", "/view", "/dev", "/proc", "/var/tmp", os.path.dirname(torch.__file__), str(tmp_path)]
-    assert {result for result in student["write"](places).values()} <= {"PermissionError", "OSError", "FileNotFoundError"}
-    files = ["/proc/sys/kernel/core_pattern", "/proc/self/oom_score_adj", torch.__file__, gaussian_kernel.__code__.co_filename, "/dev/kmsg"]
+    assert set(student["write"](places).values()) <= {"PermissionError", "OSError", "FileNotFoundError"}
+    files = ["/proc/sys/kernel/core_pattern", "/proc/self/oom_score_adj", "/dev/kmsg", torch.__file__, kernels.__file__]
     assert "1" not in student["overwrite"](files).values()
     assert student["write"](["."]) == {".": "'written'"}
 
@@ -358,11 +361,8 @@ def test_the_surroundings_are_clean(enter):
     seen = enter()["surroundings"]()
     assert not {"SECRET_TOKEN", "PYTHONPATH", "PYTEST_CURRENT_TEST"} & set(seen["environment"])
     assert "hunter2" not in str(seen["environment"]) and seen["argv"] == ["notebook"] and "" not in seen["path"]
-    ours = {name for name in seen["modules"] if name.startswith("autograder")}
-    assert not any("judge" in name or "suites" in name or "solutions" in name for name in seen["modules"])
-    assert ours <= {"autograder", "autograder.box"} | {
-        f"autograder.box.{name}" for name in ("export", "jail", "kernel", "landlock", "protocol", "seccomp", "server", "zygote")
-    }
+    ours = {name for name in seen["modules"] if name.startswith(("autograder", "solutions"))}
+    assert ours <= {"autograder", "autograder.box", *(f"autograder.box.{name}" for name in BOX_MODULES)}
 
 
 def test_only_the_channel_is_inherited(enter):
@@ -375,19 +375,22 @@ def test_the_judge_is_out_of_reach(enter, boxes):
     assert seen["parent"] in ("none", "ProcessLookupError", "PermissionError")
     assert seen["environ"].endswith("Error") and seen["memory"].endswith("Error") and seen["root"].endswith("Error")
     assert seen["trace"] == seen["namespaces"] == seen["mount"] == -1
-    assert seen["limit"] == "ValueError" or seen["limit"].endswith("Error")
+    assert seen["limit"] == "ValueError"
 
 
 def test_a_shadowing_file_shadows_nothing(enter):
-    student = enter({"numpy.py": b"raise SystemExit", "torch.py": b"raise SystemExit", "sitecustomize.py": b"raise SystemExit"})
+    student = enter({name: b"raise SystemExit" for name in ("numpy.py", "torch.py", "sitecustomize.py")})
     outcome = student.load([{"id": "import", "source": "import numpy, torch, json; numpy.zeros(1)"}])[0]
     assert outcome.fault is None
 
 
 def test_a_fork_bomb_is_bounded(enter):
     student = enter()
-    assert 1 <= student["fork_bomb"]() <= LIMITS.processes
-    assert torch.equal(student["answer"](torch.ones(1)), torch.tensor([2.0]))
+    try:
+        assert 1 <= student["fork_bomb"]() <= LIMITS.processes
+        assert student["answer"](1) == 2
+    except StudentCrash as crash:  # where the kernel does not count root's processes
+        assert "processes" in str(crash) and os.getuid() == 0
 
 
 def test_threads_are_bounded(enter):
@@ -415,7 +418,12 @@ def test_a_loop_is_a_timeout(enter, loop):
 
 def test_processor_time_runs_out(enter):
     with pytest.raises(StudentTimeout, match="processor time"):
-        enter(cpu=2)["loop"]()
+        enter(cpu=1)["loop"]()
+
+
+def test_a_box_does_not_live_for_ever(enter):
+    with pytest.raises(StudentTimeout, match="at work for more than"):
+        enter(wall_box=1)["loop"]()
 
 
 @pytest.mark.parametrize("how", ["exit", "segfault", "abort", "close"])
@@ -482,13 +490,15 @@ def test_a_reply_written_in_advance_is_a_crash(enter):
 
 def test_leaving_and_asking_are_errors_not_deaths(enter):
     student = enter()
-    outcomes = student.load([{"id": "leave", "source": "import sys; sys.exit(0)"}, {"id": "stop", "source": "raise KeyboardInterrupt"}])
+    sources = ("import sys; sys.exit(0)", "raise KeyboardInterrupt")
+    outcomes = student.load([{"id": "leave", "source": source} for source in sources])
     assert all(isinstance(outcome.fault, StudentRaised) for outcome in outcomes)
     with pytest.raises(StudentError, match="EOFError"):
         student["ask"]()
 
 
-def test_a_lost_zygote_is_started_again(boxes):
+def test_a_lost_zygote_is_started_again(factories):
+    boxes = next(iter(factories.values()))
     box = boxes.open()
     for pid in sorted(_family(boxes._keeper._process.pid), reverse=True):
         try:
@@ -524,3 +534,13 @@ def test_the_strongest_backend_is_picked():
     with pytest.raises(Infrastructure, match="no sandbox called"):
         pick("docker")
     assert all(guarantees(name) for name in BACKENDS)
+
+
+def test_a_hidden_folder_is_cut_out_of_a_readable_one(tmp_path):
+    for folder in ("site/autograder/suites", "site/torch", "usr/lib"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "site" / "back").symlink_to(tmp_path / "site")
+    site, usr, secret = str(tmp_path / "site"), str(tmp_path / "usr"), str(tmp_path / "site" / "autograder")
+    assert without([site, usr], [secret]) == [f"{site}/torch", usr]
+    assert without([site], [f"{secret}/suites"]) == [f"{site}/torch"]
+    assert without([secret], [secret]) == []

@@ -6,8 +6,10 @@ import subprocess
 import sys
 import textwrap
 
+import nbformat
 import pytest
 import torch
+from nbclient import NotebookClient
 
 from course_utils.checks import Grader
 from course_utils.fingerprints import fingerprint
@@ -161,6 +163,19 @@ def test_the_inputs_of_a_check_are_the_same_every_time_and_the_notebooks_random_
     state = torch.get_rng_state()
     notebook("def double(x): torch.rand(3); return 2 * x")
     assert torch.equal(state, torch.get_rng_state())
+
+
+def test_a_real_notebook_shows_the_line_of_the_cell_in_html_and_text(notebook, tmp_path):
+    cells = [
+        "from course_utils import Grader\ngrader = Grader('hw1_attention')",
+        "def double(x):\n    return x.no_such_thing",
+        "grader.check('q1_1')",
+    ]
+    node = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
+    NotebookClient(node, timeout=120, kernel_name="python3", resources={"metadata": {"path": str(tmp_path)}}).execute()
+    (output,) = node.cells[2].outputs
+    assert "(line 2 of your cell: return x.no_such_thing)" in output.data["text/plain"]
+    assert output.data["text/html"].startswith("<section role='region' aria-label='q1_1: 0 of 2 checks ok'")
 
 
 def test_student_text_is_escaped_in_html(notebook):

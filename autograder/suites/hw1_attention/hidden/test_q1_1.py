@@ -55,7 +55,7 @@ def test_every_axis(softargmax, rng):
 
 
 @pytest.mark.weight(2)
-@pytest.mark.parametrize("dtype", [torch.float32, F64])
+@pytest.mark.parametrize("dtype", [torch.float32, F64], ids=["float32", "float64"])
 def test_any_size_of_score(softargmax, rng, dtype):
     """Scores near 10000 and -10000 give finite weights, and those of the shifted scores."""
     steps = torch.randint(-3, 4, (4, 6), generator=rng).to(dtype)  # whole: exact next to 10000

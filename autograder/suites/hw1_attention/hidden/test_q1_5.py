@@ -11,14 +11,14 @@ LENGTHS = (6, 4, 2)  # of the three sources; the rest of each row is padding
 BAR = 0.75  # models that ignore the context stay near .5, right ones come out above .9
 
 
-def _lively(AttentionSeq2Seq, rng):
+def _lively(AttentionSeq2Seq, rng, amount=0.3):
     """A model in eval mode with every parameter stirred: nothing is zero or equal by initialisation."""
     model = AttentionSeq2Seq(VOCAB_SRC, VOCAB_TGT, D)
     model.eval()
     state = dict(model.state_dict())
     for name, shape in model.parameter_shapes().items():
         noise = torch.randn(tuple(shape), generator=rng, dtype=torch.float64).to(state[name].dtype)
-        state = _moved(model, state, name, 0.3 * noise)
+        state = _moved(model, state, name, amount * noise)
     model.load_state_dict(state)
     return model
 
@@ -52,9 +52,10 @@ def _run(model, src, tgt_in, padding=None, vocab=VOCAB_TGT):
     return logits, weights
 
 
-def _batch(rng, T=5):
-    src = torch.randint(VOCAB_SRC, (3, 6), generator=rng)
-    tgt_in = torch.randint(VOCAB_TGT, (3, T), generator=rng)
+def _batch(rng, first=0, left=0):
+    """Tokens from `first` on, without the last `left`; three sources of different lengths."""
+    src = torch.randint(first, VOCAB_SRC - left, (3, 6), generator=rng)
+    tgt_in = torch.randint(first, VOCAB_TGT - left, (3, 5), generator=rng)
     padding = torch.arange(6) >= torch.tensor(LENGTHS)[:, None]  # True = padding
     return src, tgt_in, padding
 
@@ -70,6 +71,8 @@ def test_shapes(AttentionSeq2Seq, rng):
         for mask in (None, padding):
             logits, weights = _run(model, src, tgt_in, mask)
             check(logits.is_floating_point() and weights.is_floating_point(), "logits and weights are real numbers")
+            check((logits < 0).any() or (logits.sum(-1) - 1).abs().max() > 1e-4,
+                  "these are probabilities: logits come before the softmax")
 
 
 def test_weights_are_distributions(AttentionSeq2Seq, rng):
@@ -158,6 +161,20 @@ def test_every_source_token_counts(AttentionSeq2Seq, rng):
 
 
 @pytest.mark.weight(2)
+def test_any_distance(AttentionSeq2Seq, rng):
+    """A token in the middle of a long source reaches the logits: attention does not forget, a state does."""
+    src = torch.randint(VOCAB_SRC, (2, 100), generator=rng)
+    tgt_in = torch.randint(VOCAB_TGT, (2, 3), generator=rng)
+    model = _lively(AttentionSeq2Seq, rng, 0.05)
+    _precise(model, src[:, :4], tgt_in)
+    other = src.clone()
+    other[:, 50] = (other[:, 50] + 4) % VOCAB_SRC
+    moved = (_run(model, other, tgt_in)[0] - _run(model, src, tgt_in)[0]).abs().amax((1, 2)).min().item()
+    check(moved > 1e-7, f"another token in the middle of 100 moves the logits by {moved:.1g} only: does the context, "
+          "the weighted sum over all encoder states, reach them?")
+
+
+@pytest.mark.weight(2)
 def test_target_is_causal(AttentionSeq2Seq, rng):
     """A target input moves the logits of its own step and of later ones, never those before it."""
     src, tgt_in, padding = _batch(rng)
@@ -198,7 +215,7 @@ def test_rows_keep_apart(AttentionSeq2Seq, rng):
 @pytest.mark.weight(2)
 def test_gradients_reach_every_parameter(AttentionSeq2Seq, rng):
     """The gradient of every parameter is what moving that parameter does to the logits: nothing is cut off."""
-    src, tgt_in, padding = _batch(rng)
+    src, tgt_in, padding = _batch(rng, 1, 1)  # a `padding_idx` of an embedding may keep its row from learning
     model = _lively(AttentionSeq2Seq, rng)
     precise = _precise(model, src, tgt_in)["rtol"] < 1e-5
     step, slack = (1e-5, 1e-5) if precise else (1e-2, 5e-2)

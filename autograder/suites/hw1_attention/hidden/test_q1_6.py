@@ -26,6 +26,14 @@ def _estimate(x, xs, ys, kernel):
     return torch.stack(rows)
 
 
+def _formed(kernel):
+    """The student's kernel, with a look at the shape of what it gives."""
+    def formed(a, b):
+        return tensor(kernel(a, b), "what your kernel gives", torch.broadcast_shapes(a.shape, b.shape)[:-1], F64)
+
+    return formed
+
+
 def _attention(x, xs, ys):
     return F.scaled_dot_product_attention(x[None], xs[None], ys[None])[0]
 
@@ -128,7 +136,7 @@ def test_kernel_makes_attention(attention_kernel, reference, rng):
     for T, S, d, Dv in ((3, 6, 4, 5), (2, 7, 9, 3)):
         x, xs, ys = _draw(rng, T, S, d, Dv)
         xs = xs * torch.linspace(0.3, 2, S, dtype=F64)[:, None]  # keys of different lengths
-        got = reference.kernel_regression(x, xs, ys, attention_kernel(d))
+        got = reference.kernel_regression(x, xs, ys, _formed(attention_kernel(d)))
         same(got, _attention(x, xs, ys), f"the estimate with your kernel at d = {d}")
 
 

@@ -101,22 +101,22 @@ def test_weights_are_used(attention, rng):
 
 @pytest.mark.weight(2)
 def test_padding_values(attention, rng):
-    """A padded batch gives each row what it would get alone, without its padding."""
-    q, k, v = _draw(rng, 4)
-    scattered = torch.tensor([[0, 1, 0, 0, 1, 0]], dtype=torch.bool)
-    padding = torch.cat([_padding([6, 4, 1]), scattered])
-    out, weights = _run(attention, q, k, v, key_padding_mask=padding)
-    padded = padding[:, None].expand_as(weights)
-    expected, scores = _by_hand(q, k, v, padding), q @ k.mT / math.sqrt(5)
-    same_or_because(weights, expected[1], "the weights", {
-        "the mask is upside down (True = padding)": _by_hand(q, k, v, ~padding)[1],
-        "the mask has no effect": torch.softmax(scores, -1),
-        "the mask comes after the softmax, so the rest no longer sums to 1":
-            torch.softmax(scores, -1).masked_fill(padded, 0),
-        "a blocked score of 0 still counts, as exp(0) = 1": torch.softmax(scores.masked_fill(padded, 0), -1),
-    })
-    same(out, expected[0], "the output")
-    check((weights[padded] == 0).all(), "a padded key has a weight that is small but not 0")
+    """A padded batch gives each row what it would get alone, without its padding; queries are not masked."""
+    padding = torch.cat([_padding([6, 4, 1]), torch.tensor([[0, 1, 0, 0, 1, 0]], dtype=torch.bool)])
+    for T in (4, 6):
+        q, k, v = _draw(rng, 4, T=T)
+        out, weights = _run(attention, q, k, v, key_padding_mask=padding)
+        padded = padding[:, None].expand_as(weights)
+        expected, scores = _by_hand(q, k, v, padding), q @ k.mT / math.sqrt(5)
+        same_or_because(weights, expected[1], f"the weights with T={T} and S=6", {
+            "the mask is upside down (True = padding)": _by_hand(q, k, v, ~padding)[1],
+            "the mask has no effect": torch.softmax(scores, -1),
+            "the mask comes after the softmax, so the rest no longer sums to 1":
+                torch.softmax(scores, -1).masked_fill(padded, 0),
+            "a blocked score of 0 still counts, as exp(0) = 1": torch.softmax(scores.masked_fill(padded, 0), -1),
+        })
+        same(out, expected[0], f"the output with T={T} and S=6")
+        check((weights[padded] == 0).all(), "a padded key has a weight that is small but not 0")
 
 
 def test_padding_never_leaks(attention, rng):
@@ -156,15 +156,19 @@ def test_causal_values(attention, rng, T, S):
 @pytest.mark.weight(2)
 def test_padding_and_causal(attention, rng):
     """Both masks together: a key must be real and not in the future; rows left with nothing are zero."""
-    q, k, v = _draw(rng, 4, T=5)
     padding = torch.tensor([[0] * 6, [0, 0, 0, 0, 1, 1], [1, 1, 1, 0, 0, 0], [1] * 6], dtype=torch.bool)
-    out, weights = _run(attention, q, k, v, key_padding_mask=padding, causal=True)
-    expected = _by_hand(q, k, v, padding, causal=True)
-    same(weights, expected[1], "the weights")
-    same(out, expected[0], "the output")
-    blocked = ~_visible(5, 6, padding, causal=True)
-    check((weights[blocked] == 0).all(), "a blocked key has a weight that is not exactly 0")
-    check((out[blocked.all(-1)] == 0).all(), "a query that sees no key has an output that is not exactly 0")
+    for T in (5, 6, 8):
+        q, k, v = _draw(rng, 4, T=T)
+        out, weights = _run(attention, q, k, v, key_padding_mask=padding, causal=True)
+        expected = _by_hand(q, k, v, padding, causal=True)
+        same_or_because(weights, expected[1], f"the weights with T={T} and S=6", {
+            "only the padding is blocked, not the future": _by_hand(q, k, v, padding)[1],
+            "only the future is blocked, not the padding": _by_hand(q, k, v, causal=True)[1],
+        })
+        same(out, expected[0], f"the output with T={T} and S=6")
+        blocked = ~_visible(T, 6, padding, causal=True)
+        check((weights[blocked] == 0).all(), "a blocked key has a weight that is not exactly 0")
+        check((out[blocked.all(-1)] == 0).all(), "a query that sees no key has an output that is not exactly 0")
 
 
 @pytest.mark.weight(2)

@@ -76,7 +76,19 @@ def probe_large(softargmax):
 
 
 def probe_very_negative(softargmax):
-    return softargmax(torch.tensor([-1e4, -1e4 - 1, -1e4 - 2]))
+    return softargmax(torch.tensor([-1e4, -1e4 - 1, -1e4 - 2], dtype=torch.float64))
+
+
+def probe_large_float32(softargmax):
+    return softargmax(torch.tensor([[1e4, 0.0, -1e4], [-1e4, -1e4, 100.0]]))
+
+
+def probe_dtype(softargmax):
+    return [str(softargmax(_scores(3, 5).to(dtype)).dtype) for dtype in (torch.float32, torch.float64)]
+
+
+def probe_precision(softargmax):
+    return bool((softargmax(_scores(3, 5)).sum(-1) - 1).abs().max() < 1e-10)
 
 
 def probe_partly_blocked(softargmax):

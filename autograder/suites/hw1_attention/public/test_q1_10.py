@@ -85,3 +85,8 @@ def probe_limit_unchanged(elongated_limit):
 
 def probe_limit_falls_beta(elongated_limit):
     return elongated_limit(*_inputs(-1.0), 2, 0.2)
+
+
+def probe_dtype(key_jacobian, elongated_limit):
+    q, keys, values = (part.float() for part in _inputs())
+    return [str(key_jacobian(q, keys, values, 1, 0.8).dtype), str(elongated_limit(q, keys, values, 1, 0.8).dtype)]

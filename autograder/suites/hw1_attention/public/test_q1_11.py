@@ -52,8 +52,10 @@ def _inputs():
     return X, torch.eye(5, dtype=F64)[[2, 0, 4, 1, 3]], *weights
 
 
-def probe_lines(equivariance_lines):
-    return list(equivariance_lines(*_inputs()))
+def probe_first_broken_step(equivariance_lines):
+    lines = list(equivariance_lines(*_inputs()))
+    broken = [not torch.allclose(a, b) for a, b in zip(lines, lines[1:], strict=False)]
+    return broken.index(True) if True in broken else -1
 
 
 def probe_first(equivariance_lines):
@@ -77,6 +79,5 @@ def probe_count(equivariance_lines):
     return len(equivariance_lines(*_inputs())) >= 3
 
 
-def probe_every_line_is_the_first(equivariance_lines):
-    lines = equivariance_lines(*_inputs())
-    return [bool(torch.allclose(line, lines[0])) for line in lines][:3]
+def probe_dtype(equivariance_lines):
+    return str(equivariance_lines(*(part.float() for part in _inputs()))[0].dtype)

@@ -25,14 +25,14 @@ def _close(got, expected, what):
     same(got, expected, what, rtol=0, atol=1e-5 * max(1.0, expected.abs().max().item()))
 
 
-def test_identity(identity_layer):
+def test_identity_gives_x_back(identity_layer):
     """The identity gives X back, however large its entries are."""
     for scale in (1, 10):
         X = scale * _x(5, 3)
         _close(position_layer(X, identity_layer(5, 3)), X, f"the layer's output for X of size {scale}")
 
 
-def test_permutation(permutation_layer):
+def test_permutation_of_three(permutation_layer):
     """Output i is input perm[i]: with perm = (2, 0, 1) the first output is the last input."""
     X, perm = _x(3, 2), [2, 0, 1]
     got = position_layer(X, _permutation(permutation_layer, perm, 2))
@@ -41,13 +41,13 @@ def test_permutation(permutation_layer):
     _close(got, X[perm], "the layer's output")
 
 
-def test_pointwise(pointwise_layer):
+def test_pointwise_map(pointwise_layer):
     """Every position is multiplied by the same W, here [4, 3], and no position sees another."""
     X, W = _x(5, 3), _x(4, 3, seed=122)
     _close(position_layer(X, pointwise_layer(W, 5)), X @ W.T, "the layer's output")
 
 
-def test_convolution(convolution_layer):
+def test_convolution_of_three_taps(convolution_layer):
     """A circular convolution of width 3: it agrees with torch's conv1d on a circularly padded input."""
     X, kernel = _x(6, 2), torch.randn(4, 2, 3, generator=torch.Generator().manual_seed(123), dtype=F64)
     expected = F.conv1d(F.pad(X.T[None], (1, 1), mode="circular"), kernel)[0].T  # [n, d_out]

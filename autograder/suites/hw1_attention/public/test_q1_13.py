@@ -12,6 +12,7 @@ MU, SIGMA = torch.tensor([1.0, -2.0, 0.5], dtype=F64), 0.5
 def _answer(first_false_line):
     got = first_false_line()
     check(isinstance(got, (tuple, list)) and len(got) == 2, "first_false_line returns the pair (index, repaired)")
+    check(callable(got[1]), "the second part is the repaired line, a function of (mu, sigma)")
     return got
 
 
@@ -20,7 +21,6 @@ def test_form(first_false_line):
     index, repaired = _answer(first_false_line)
     index = number(index, "the index")
     check(index in range(len(DERIVATION)), f"the index is {index:g}, and the lines are 0 to {len(DERIVATION) - 1}")
-    check(callable(repaired), "the second part is the repaired line, a function of (mu, sigma)")
     number(repaired(MU, SIGMA), "the repaired line")
 
 

@@ -59,6 +59,14 @@ def probe_jacobian_float32(softmax_jacobian):
     return softmax_jacobian(torch.tensor([-3.0, 1.0, 100.0, 99.0, -1.0]))
 
 
+def probe_jacobian_precision(softmax_jacobian):
+    return bool(softmax_jacobian(_z(5)).sum(-1).abs().max() < 1e-12)
+
+
+def probe_jacobian_dtype(softmax_jacobian):
+    return [str(softmax_jacobian(_z(3).to(dtype)).dtype) for dtype in (torch.float32, torch.float64)]
+
+
 def probe_saturation(saturation):
     return saturation(_z(5))
 
@@ -69,6 +77,10 @@ def probe_saturation_flat(saturation):
 
 def probe_saturation_tie(saturation):
     return saturation(torch.tensor([50.0, 0.0, 50.0, 0.0], dtype=torch.float64))
+
+
+def probe_saturation_wide(saturation):
+    return saturation(4 * _z(6))
 
 
 def probe_saturation_saturated(saturation):

@@ -79,6 +79,26 @@ def probe_one_row_one_key(luong_scores):
     return luong_scores(x["query"][:1], x["keys"][:1, :1], "dot")
 
 
+def probe_concat_one_row(luong_scores):
+    x = _inputs()
+    return luong_scores(x["query"][:1], x["keys"][:1], "concat", W=x["W_concat"], v=x["v"])
+
+
+def probe_location_other_keys(luong_scores):
+    x = _inputs()
+    return luong_scores(x["query"], 3 * x["keys"], "location", W=x["W_location"])
+
+
+def probe_general_identity(luong_scores):
+    x = _inputs()
+    return luong_scores(x["query"], x["keys"], "general", W=torch.eye(3, dtype=F64))
+
+
+def probe_dtype(luong_scores):
+    x = _inputs()
+    return [str(luong_scores(x["query"].to(t), x["keys"].to(t), "dot").dtype) for t in (torch.float32, F64)]
+
+
 def probe_concat_large(luong_scores):
     x = _inputs()
     return luong_scores(50 * x["query"], 50 * x["keys"], "concat", W=x["W_concat"], v=x["v"])

@@ -86,3 +86,21 @@ def probe_query(luong_step):
     x = _inputs()
     reads_query = torch.cat([torch.eye(3, dtype=F64), torch.zeros(3, 3, dtype=F64)], 1) / 10
     return luong_step(x["query"], x["keys"], reads_query)[0]
+
+
+def probe_one_row_one_key(luong_step):
+    x = _inputs()
+    return luong_step(x["query"][:1], x["keys"][:1, :1], x["W_f"])
+
+
+def probe_dtype(luong_step):
+    x = {name: value.float() for name, value in _inputs().items()}
+    return [str(part.dtype) for part in luong_step(x["query"], x["keys"], x["W_f"])]
+
+
+def probe_gradient(luong_step):
+    x = _inputs()
+    leaves = [x[name].requires_grad_() for name in ("query", "keys", "W_f")]
+    h_tilde, _ = luong_step(*leaves)
+    (h_tilde * torch.linspace(-1, 1, 8, dtype=F64).reshape(2, 4)).sum().backward()
+    return [leaf.grad for leaf in leaves]

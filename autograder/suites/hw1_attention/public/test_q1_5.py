@@ -30,7 +30,7 @@ def _run(model, src, tgt_in, padding=None):
     return tensor(got[0], "the logits", (B, T, VOCAB_TGT)).detach(), tensor(got[1], "the weights", (B, T, S)).detach()
 
 
-def test_shapes(AttentionSeq2Seq):
+def test_two_lengths(AttentionSeq2Seq):
     """Sources of length 6 and target inputs of length 5 give logits [B, 5, vocab_tgt] and weights [B, 5, 6]."""
     src, tgt_in, padding = _batch()
     model = _model(AttentionSeq2Seq)
@@ -39,7 +39,7 @@ def test_shapes(AttentionSeq2Seq):
         check(logits.isfinite().all() and weights.isfinite().all(), "a result is not finite")
 
 
-def test_weights(AttentionSeq2Seq):
+def test_weights_and_padding(AttentionSeq2Seq):
     """For every target step the weights sum to 1 over the source, and padding gets none of it."""
     src, tgt_in, padding = _batch()
     _, weights = _run(_model(AttentionSeq2Seq), src, tgt_in, padding)
@@ -48,7 +48,7 @@ def test_weights(AttentionSeq2Seq):
     check(on_padding < 1e-6, f"a padded source position has weight {on_padding:.3g}: block it before the softmax")
 
 
-def test_padding(AttentionSeq2Seq):
+def test_other_padding(AttentionSeq2Seq):
     """Other tokens in the padded part of the source leave the logits as they are."""
     src, tgt_in, padding = _batch()
     model = _model(AttentionSeq2Seq)
@@ -156,7 +156,30 @@ def probe_source_moves_the_logits(AttentionSeq2Seq):
     return _moves(_run(model, (src + 3) % VOCAB_SRC, tgt_in)[0], _run(model, src, tgt_in)[0])
 
 
-def probe_rows_move_each_other(AttentionSeq2Seq):
-    src, tgt_in, padding = _batch()
+def probe_far_source_token_moves_the_logits(AttentionSeq2Seq):
+    g = torch.Generator().manual_seed(52)
+    src, tgt_in = torch.randint(VOCAB_SRC, (2, 100), generator=g), torch.randint(VOCAB_TGT, (2, 3), generator=g)
+    other = src.clone()
+    other[:, 50] = (other[:, 50] + 4) % VOCAB_SRC
     model = _model(AttentionSeq2Seq)
-    return _moves(_run(model, src[:1], tgt_in[:1])[0], _run(model, src, tgt_in, padding)[0][:1])
+    return bool((_run(model, other, tgt_in)[0] - _run(model, src, tgt_in)[0]).abs().max() > 1e-6)
+
+
+def probe_rows_move_each_other(AttentionSeq2Seq):
+    src, tgt_in, _ = _batch()
+    model = _model(AttentionSeq2Seq)
+    alone = torch.cat([_run(model, src[row : row + 1], tgt_in[row : row + 1])[0] for row in range(3)])
+    return _moves(alone, _run(model, src, tgt_in)[0])
+
+
+def probe_order_of_rows_matters(AttentionSeq2Seq):
+    src, tgt_in, padding = _batch()
+    model, order = _model(AttentionSeq2Seq), torch.tensor([2, 0, 1])
+    shuffled = _run(model, src[order], tgt_in[order], padding[order])[0]
+    return _moves(shuffled, _run(model, src, tgt_in, padding)[0][order])
+
+
+def probe_logits_are_probabilities(AttentionSeq2Seq):
+    src, tgt_in, _ = _batch()
+    logits = _run(_model(AttentionSeq2Seq), src, tgt_in)[0]
+    return not _moves(logits.exp().sum(-1), torch.ones(3, 5)) or not _moves(logits.sum(-1), torch.ones(3, 5))

@@ -19,7 +19,7 @@ def test_worked_numbers(kernel_regression):
     same(kernel_regression(x, xs, ys, gaussian_kernel), expected, "the estimate")
 
 
-def test_constant_targets(kernel_regression, rng):
+def test_constant_ys(kernel_regression, rng):
     """If every y is the same, that is the estimate everywhere: the weights sum to 1."""
     x, xs = torch.randn(3, 2, generator=rng, dtype=F64), torch.randn(6, 2, generator=rng, dtype=F64)
     ys = torch.tensor([2.0, -1.0, 0.5, 7.0], dtype=F64).expand(6, 4)
@@ -40,8 +40,9 @@ def test_attention_kernel(attention_kernel):
     kernel = attention_kernel(4)
     q = torch.tensor([1.0, 2.0, 0.0, -1.0], dtype=F64)
     near, far = torch.tensor([2.0, 1.0, 0.0, 0.0], dtype=F64), torch.tensor([0.0, 0.0, 1.0, 0.0], dtype=F64)
-    ratio = number(kernel(q, near), "the kernel of two vectors") / number(kernel(q, far), "the kernel of two vectors")
-    same(ratio, math.exp(4 / 2), "the ratio of two kernel values with q . k = 4 and 0")
+    high, low = (number(kernel(q, k), "the kernel of two vectors") for k in (near, far))
+    check(high > 0 and low > 0, f"kernels are positive, yours gives {high:.4g} and {low:.4g}")
+    same(high / low, math.exp(4 / 2), "the ratio of two kernel values with q . k = 4 and 0")
 
 
 def _inputs():
@@ -72,6 +73,15 @@ def probe_one_point(kernel_regression):
     return kernel_regression(x, xs[:1], ys[:1], gaussian_kernel)
 
 
+def probe_one_output(kernel_regression):
+    x, xs, ys = _inputs()
+    return kernel_regression(x, xs, ys[:, :1], gaussian_kernel)
+
+
+def probe_dtype(kernel_regression):
+    return str(kernel_regression(*(part.float() for part in _inputs()), gaussian_kernel).dtype)
+
+
 def probe_attention(kernel_regression, attention_kernel):
     return kernel_regression(*_inputs(), attention_kernel(3))
 
@@ -80,6 +90,12 @@ def probe_kernel_ratios(attention_kernel):
     x, xs, _ = _inputs()
     K = attention_kernel(3)(x[:, None], xs[None])  # [T, S]
     return K / K[:, :1]
+
+
+def probe_kernel_of_vector_and_matrix(attention_kernel):
+    x, xs, _ = _inputs()
+    K = attention_kernel(3)(x[0], xs)  # [S]
+    return K / K[:1]
 
 
 def probe_kernel_of_two_vectors(attention_kernel):

@@ -128,9 +128,26 @@ def probe_heads_all_masks(attention):
     return attention(*_inputs(2, 3, T=4), key_padding_mask=PADDING, causal=True, beta=0.6)
 
 
+def probe_self_attention_with_padding(attention):
+    return attention(*_inputs(2, T=5), key_padding_mask=PADDING)
+
+
+def probe_very_low_scores(attention):
+    q, k, v = _inputs(2)
+    return attention(torch.full_like(q, 100.0), torch.full_like(k, -100.0), v, key_padding_mask=PADDING)
+
+
+def probe_one_row(attention):
+    return attention(*_inputs(1, T=1), key_padding_mask=PADDING[:1])
+
+
 def probe_large_scores(attention):
     q, k, v = _inputs(2)
     return attention(100 * q, 100 * k, v, key_padding_mask=PADDING)
+
+
+def probe_precision(attention):
+    return bool((attention(*_inputs(2))[1].sum(-1) - 1).abs().max() < 1e-10)
 
 
 def probe_float32(attention):

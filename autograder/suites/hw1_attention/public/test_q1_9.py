@@ -14,13 +14,13 @@ def _weight(scores, beta):
     return torch.softmax(beta * scores, -1).max().item()
 
 
-def test_two_scores(beta_to_focus):
+def test_scores_of_zero_and_one(beta_to_focus):
     """With scores 0 and 1 the larger weight is 1 / (1 + exp(-beta)): 0.9 is reached at beta = ln 9."""
     beta = number(beta_to_focus(torch.tensor([0.0, 1.0], dtype=F64), 0.9), "beta")
     same(beta, math.log(9.0), "beta for scores (0, 1) and p = 0.9", rtol=1e-4, atol=1e-6)
 
 
-def test_reaches_p(beta_to_focus, rng):
+def test_weight_is_p(beta_to_focus, rng):
     """At the beta that comes out, the largest weight is p: no less, and no more."""
     scores = torch.randn(6, generator=rng, dtype=F64)
     for p in (0.3, 0.7, 0.95):

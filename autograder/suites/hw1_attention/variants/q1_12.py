@@ -151,7 +151,8 @@ def _stack(matrices, values, n):
     eye = torch.eye(n, dtype=values.dtype, device=values.device).expand(len(matrices), n, n)
     Wv = torch.cat([values, values.new_zeros(len(values), n, values.shape[2])], dim=1)
     Wo = torch.einsum("h,co->hco", values.new_ones(len(values)), torch.eye(values.shape[2]).to(values))
-    return {"Wq": torch.cat([top, sharp * matrices], 1), "Wk": torch.cat([top, eye], 1), "Wv": Wv, "Wo": Wo.flatten(0, 1)}
+    Wq, Wk = torch.cat([top, sharp * matrices], 1), torch.cat([top, eye], 1)
+    return {"Wq": Wq, "Wk": Wk, "Wv": Wv, "Wo": Wo.flatten(0, 1)}
 
 
 def identity_layer(n, d):
