@@ -11,8 +11,8 @@ What `greedy_accuracy` gives after the run below, over five seeds (mean, lowest 
     no context                                      .52  .50 to .54      context dropped      .47  .44 to .50
     context the mean of the source                  .49  .48 to .51      weights over queries .21  .16 to .24
 
-A decaying rate matters most: at a constant one the same models need twice the steps. A larger vocabulary lowers
-both groups, a smaller one lets the bottleneck remember, and shorter sequences first do not help.
+The decaying rate is what makes input feeding steady (.63 to .76 at a constant one, two seeds). A larger vocabulary
+lowers both groups; a smaller one lets a model without context remember more.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ class Server:
         self._caught: type[BaseException] = BaseException if main else Exception
         self._label = "" if main else f" #{next(_serial)}"
         self._module = types.ModuleType("__main__" if main else f"notebook{self._label.replace(' #', '_')}")
-        self._module.__dict__.update(display=lambda *_, **__: None, get_ipython=lambda: None)
+        self._module.__dict__.update(display=lambda *_, **__: None, get_ipython=_NoShell)
         sys.modules[self._module.__name__] = self._module
         self._cells: dict[str, str] = {}  # file name in tracebacks -> cell id
         self._kept: dict[str, Any] = {}  # names that a later cell may not take away
@@ -116,6 +116,7 @@ class Server:
             failure = self._describe(error)
         namespace = self._module.__dict__
         self._kept.update({key: namespace[key] for key in cell.get("keep", ()) if key in namespace})
+        namespace.update(self._kept)  # scratch work below an answer does not change what the answer's name means
         if self._main and (pyplot := sys.modules.get("matplotlib.pyplot")):
             pyplot.close("all")
         return {"id": name, "error": failure, "printed": printed.text()}
@@ -197,11 +198,9 @@ class Server:
     # objects
 
     def _has(self, name: str) -> bool:
-        return name in self._kept or name in self._module.__dict__
+        return name in self._module.__dict__
 
     def _find(self, name: str) -> Any:
-        if name in self._kept:
-            return self._kept[name]
         if name not in self._module.__dict__:
             raise _Missing(name)
         return self._module.__dict__[name]
@@ -263,6 +262,13 @@ class Server:
             "line": line,
             "source": source,
         }
+
+
+class _NoShell:
+    """What `get_ipython()` gives: magics and shell lines do nothing."""
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        return lambda *_, **__: None
 
 
 class _Missing(NameError):

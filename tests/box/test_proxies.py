@@ -655,3 +655,17 @@ def test_a_forged_gradient_is_a_crash():
     x = torch.ones(1, requires_grad=True)
     with pytest.raises(StudentCrash):
         Student(Forger())["f"](x).sum().backward()
+
+
+def test_a_scratch_cell_neither_replaces_nor_removes_an_answer() -> None:
+    student = Student(LoopbackChannel())
+    answer = {"id": "q1_1", "source": "def f(x):\n    return x + 1\ndef g(x):\n    return f(x)", "keep": ["f"]}
+    student.load([answer, {"id": "cell 2", "source": "def f(x):\n    return 0"}, {"id": "cell 3", "source": "del f"}])
+    assert student["f"](1) == 2 and student["g"](1) == 2
+
+
+def test_magics_and_shell_lines_do_nothing() -> None:
+    student = Student(LoopbackChannel())
+    source = "get_ipython().run_line_magic('matplotlib', 'inline')\nx = get_ipython().getoutput('ls')\ny = 3"
+    (outcome,) = student.load([{"id": "cell 1", "source": source}])
+    assert outcome.fault is None and student["y"] == 3

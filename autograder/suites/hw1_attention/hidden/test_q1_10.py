@@ -7,7 +7,6 @@ from autograder.suites.causes import same_or_because
 from course_utils.checking import check, same, tensor
 
 F64 = torch.float64
-Q = torch.tensor([2.0, -1.0, 3.0, 1.0], dtype=F64)  # whole numbers: its dot products can be exactly 0
 
 
 def _draw(rng, S=6, D=4, Dv=3, dtype=F64):
@@ -31,12 +30,15 @@ def _stretched(q, K, V, j, beta):
 
 
 def _with_sign(rng, j, sign):
-    """Inputs with q . k_j of the given sign, exactly 0 for sign 0, and all other keys at random."""
-    _, K, V = _draw(rng)
-    a, b = torch.randint(1, 4, (2,), generator=rng).tolist()
-    across = torch.tensor([a, 2.0 * a + b, 0.0, b], dtype=F64)  # at right angles to Q
-    K[j] = across + sign * Q / 15 * (0.5 + torch.rand(1, generator=rng, dtype=F64).item())
-    return Q / 1.0, K / 2, V
+    """Inputs with q . k_j of the given sign, exactly 0 for sign 0, and all other keys at random.
+
+    For sign 0 no entry is non-zero in both vectors: the product is 0 in whatever order and scale it is summed.
+    """
+    q, K, V = _draw(rng)
+    q[1:3] = 0.0
+    K[j, 0] = K[j, 3] = 0.0
+    K[j] += sign * q / (q @ q) * (0.5 + torch.rand(1, generator=rng, dtype=F64).item())
+    return q, K, V
 
 
 def test_shapes_and_dtypes(key_jacobian, elongated_limit, rng):

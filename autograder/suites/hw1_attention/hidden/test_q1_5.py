@@ -8,7 +8,7 @@ from course_utils.reversal import D_MODEL, LENGTH, STEPS, VOCAB, greedy_accuracy
 
 VOCAB_SRC, VOCAB_TGT, D = 11, 7, 16
 LENGTHS = (6, 4, 2)  # of the three sources; the rest of each row is padding
-BAR = 0.75  # models that ignore the context stay near .5, right ones come out above .9
+BAR = 0.75  # after one run, or two if need be: models that ignore the context end at .5 to .65, right ones above .8
 
 
 def _lively(AttentionSeq2Seq, rng, amount=0.3):
@@ -245,17 +245,16 @@ def test_gradients_reach_every_parameter(AttentionSeq2Seq, rng):
 @pytest.mark.weight(3)
 def test_learns_to_reverse(AttentionSeq2Seq, in_box, rng):
     """After the stated training run the model writes 12 tokens backwards by itself, by means of its attention."""
-    best = 0.0
-    for seed in torch.randint(10**6, (2,), generator=rng).tolist():  # a second try: an unlucky start is no mistake
-        model = AttentionSeq2Seq(VOCAB, VOCAB + 1, D_MODEL)
+    model = AttentionSeq2Seq(VOCAB, VOCAB + 1, D_MODEL)
+    for seed in torch.randint(10**6, (2,), generator=rng).tolist():  # a second run on top for those who learn slowly
         in_box(train_reversal, model, steps=STEPS, seed=seed)
         model.eval()
         _run(model, *reversal_batch(2, torch.Generator().manual_seed(seed))[:2], vocab=VOCAB + 1)
-        best = max(best, greedy_accuracy(model, n=128, seed=seed + 1))
-        if best >= BAR:
+        reached = greedy_accuracy(model, n=128, seed=seed + 1)
+        if reached >= BAR:
             break
-    check(best >= BAR, f"after training, {best:.0%} of the tokens that the model writes are right; at least {BAR:.0%} "
-          "are asked for. Near 50% the context does not reach the logits; far below it, look at the decoder")
+    check(reached >= BAR, f"after training, {reached:.0%} of the tokens that the model writes are right; {BAR:.0%} are "
+          "asked for. Near 60% the context does not reach the logits; far below it, look at the decoder")
     src, tgt_in, _ = reversal_batch(64, torch.Generator().manual_seed(7))
     weights = _run(model, src, tgt_in, vocab=VOCAB + 1)[1].detach()
     check(weights.amax(-1).mean() > 2 / LENGTH, "the trained model spreads its weights evenly over the source: the "

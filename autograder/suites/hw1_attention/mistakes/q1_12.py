@@ -63,18 +63,6 @@ def pointwise_layer(W, n):
     return {"Wq": zeros, "Wk": zeros, "Wv": Wv, "Wo": torch.eye(d_out, dtype=W.dtype, device=W.device)}
 
 
-# %% pointwise-rounded-to-float32
-"""Your layer is only right to seven digits: the zeros you fill are float32, so the entries of W are rounded.
-Take W's dtype."""
-def pointwise_layer(W, n):
-    d_out, d_in = W.shape
-    Wq, Wk, Wv = torch.zeros(1, d_in + n, n), torch.zeros(1, d_in + n, n), torch.zeros(1, d_in + n, d_out)
-    Wq[0, d_in:] = 1000 * math.sqrt(n) * torch.eye(n)
-    Wk[0, d_in:] = torch.eye(n)
-    Wv[0, :d_in] = W.T
-    return {"Wq": Wq, "Wk": Wk, "Wv": Wv, "Wo": torch.eye(d_out)}
-
-
 # %% convolution-mirrored
 """Your kernel is mirrored: tap t looks at i - (t - K // 2). nn.Conv1d does not flip its kernel."""
 def convolution_layer(kernel, n):

@@ -49,8 +49,8 @@ def _inputs(sign=None):
     g = torch.Generator().manual_seed(101)
     q, keys, values = (torch.randn(*s, generator=g, dtype=F64) for s in ((3,), (5, 3), (5, 4)))
     if sign is not None:
-        q = torch.tensor([2.0, -1.0, 3.0], dtype=F64)
-        keys[2] = sign * q / 7 + torch.tensor([1.0, 2.0, 0.0], dtype=F64)  # q . k_2 = 2 sign
+        q = torch.tensor([2.0, 0.0, 3.0], dtype=F64)
+        keys[2] = sign * q / 7 + torch.tensor([0.0, 2.0, 0.0], dtype=F64)  # q . k_2 = sign * 13 / 7, exactly 0 for sign 0
     return q, keys, values
 
 

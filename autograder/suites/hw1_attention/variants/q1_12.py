@@ -173,3 +173,14 @@ def convolution_layer(kernel, n):
     eye = torch.eye(n, dtype=kernel.dtype, device=kernel.device)
     shifts = torch.stack([eye.roll(t - K // 2, dims=1) for t in range(K)])  # row i: one-hot at i + t - K // 2
     return _stack(shifts, kernel.permute(2, 1, 0), n)
+
+
+# %% built-in-float32
+"""Weights in the default dtype: the layer casts them, so they are right to about seven digits."""
+def pointwise_layer(W, n):
+    d_out, d_in = W.shape
+    Wq, Wk, Wv = torch.zeros(1, d_in + n, n), torch.zeros(1, d_in + n, n), torch.zeros(1, d_in + n, d_out)
+    Wq[0, d_in:] = 1000 * math.sqrt(n) * torch.eye(n)
+    Wk[0, d_in:] = torch.eye(n)
+    Wv[0, :d_in] = W.T
+    return {"Wq": Wq, "Wk": Wk, "Wv": Wv, "Wo": torch.eye(d_out)}
