@@ -44,7 +44,11 @@ def _parser() -> argparse.ArgumentParser:
     release.add_argument("--out", type=Path, default=BUILD / "release", help="folder (default: build/release)")
 
     verify = _command(
-        commands, "verify", _verify, "prove the suites with their mistakes and variants", "autograder verify hw1_attention"
+        commands,
+        "verify",
+        _verify,
+        "prove the suites with their mistakes and variants",
+        "autograder verify hw1_attention",
     )
     verify.add_argument("homework", nargs="*", help="default: all")
     verify.add_argument("--jobs", type=int, default=None, help="processes (default: one per core)")
@@ -64,7 +68,9 @@ def _parser() -> argparse.ArgumentParser:
     grade.add_argument("--only", metavar="STUDENT", help="grade this one alone")
     grade.add_argument("--question", help="grade this question alone")
     grade.add_argument("--seed", type=int, default=0, help="seed of the random inputs")
-    grade.add_argument("--regrade", action="store_true", help="grade again what is graded; score changes are told first")
+    grade.add_argument(
+        "--regrade", action="store_true", help="grade again what is graded; score changes are told first"
+    )
 
     replay = _command(
         commands, "replay", _replay, "run one case again and show both sides' values",
@@ -79,8 +85,10 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _command(commands: argparse._SubParsersAction, name: str, run: object, text: str, example: str) -> argparse.ArgumentParser:  # type: ignore[type-arg]
-    parser: argparse.ArgumentParser = commands.add_parser(name, help=text, description=text, epilog=f"Example: {example}")
+def _command(
+    commands: argparse._SubParsersAction[argparse.ArgumentParser], name: str, run: object, text: str, example: str
+) -> argparse.ArgumentParser:
+    parser = commands.add_parser(name, help=text, description=text, epilog=f"Example: {example}")
     parser.set_defaults(run=run)
     return parser
 
@@ -109,7 +117,9 @@ def _build(options: argparse.Namespace) -> int:
         files = student[homework.name]
         changed = write(files, [ASSIGNMENTS / homework.name])
         write(staff_files(homework, files), [BUILD / homework.name])
-        print(f"{homework.name}: {len(files)} files, {len(changed)} changed; for staff: {shown(BUILD / homework.name)}/")
+        print(
+            f"{homework.name}: {len(files)} files, {len(changed)} changed; for staff: {shown(BUILD / homework.name)}/"
+        )
     return OK
 
 
@@ -129,7 +139,11 @@ def _verify(options: argparse.Namespace) -> int:
     misses = [miss for table in tables for miss in table.misses]
     for miss in misses:
         print(f"MISS {miss}")
-    print("Every mistake loses points and is named, every right variant keeps them all." if not misses else f"{len(misses)} misses.")
+    print(
+        "Every mistake loses points and is named, every right variant keeps them all."
+        if not misses
+        else f"{len(misses)} misses."
+    )
     return FAILED if misses else OK
 
 
@@ -154,7 +168,10 @@ def _grade(options: argparse.Namespace) -> int:
     troubled = [outcome for outcome in finished.outcomes if outcome.status == "infrastructure"]
     totals = [report_of(finished.homework, outcome).total for outcome in finished.outcomes]
     mean = f", mean {sum(totals) / len(totals):.1f}" if totals else ""
-    print(f"{len(finished.outcomes)} submissions, {finished.graded} graded now{mean}. Grades: {options.out / 'grades.csv'}")
+    print(
+        f"{len(finished.outcomes)} submissions, {finished.graded} graded now{mean}. "
+        f"Grades: {options.out / 'grades.csv'}"
+    )
     for outcome in troubled:
         print(f"Not graded for a fault of ours: {outcome.student}: {'; '.join(outcome.notes)}")
     if finished.interrupted:

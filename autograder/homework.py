@@ -166,7 +166,9 @@ def _region_problems(path: Path, cell: PercentCell) -> Iterator[Problem]:
             opened = number
         elif END in text:
             if opened is None:
-                yield Problem(path, number, f"`# {END}` without `# {BEGIN}`.", f"Add `# {BEGIN}` above it or remove it.")
+                yield Problem(
+                    path, number, f"`# {END}` without `# {BEGIN}`.", f"Add `# {BEGIN}` above it or remove it."
+                )
             opened = None
     if opened is not None:
         yield Problem(path, opened, f"`# {BEGIN}` is never closed.", f"Add `# {END}` after the solution.")
@@ -257,4 +259,6 @@ def _suite_problems(homework: Homework) -> Iterator[Problem]:
     known = {question.id for question in homework.questions}
     for file in sorted(homework.suite.glob("*/*.py")):
         if file.stem.removeprefix("test_") not in known and file.name != "__init__.py":
-            yield Problem(file, 1, "belongs to no question of the homework.", "Rename it after its question or delete it.")
+            yield Problem(
+                file, 1, "belongs to no question of the homework.", "Rename it after its question or delete it."
+            )

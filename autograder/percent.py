@@ -31,7 +31,9 @@ def read_percent(path: Path) -> list[PercentCell]:
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise BadSource([Problem(path, 1, "the file does not exist.", "Write it or remove what refers to it.")]) from None
+        raise BadSource(
+            [Problem(path, 1, "the file does not exist.", "Write it or remove what refers to it.")]
+        ) from None
     except UnicodeDecodeError as error:
         line = path.read_bytes()[: error.start].count(b"\n") + 1
         raise BadSource([Problem(path, line, "not UTF-8 text.", "Save the file as UTF-8.")]) from None

@@ -1,4 +1,4 @@
-"""Read what a student handed in: a notebook or percent file becomes a list of cells to run, and notes on what was assumed.
+"""Read what a student handed in: a notebook or percent file becomes cells to run, and notes on what was assumed.
 
 A submission is only a source of functions. Nothing in it is trusted: neither its metadata nor its size.
 """
@@ -64,7 +64,9 @@ def read_submission(path: Path, homework: Homework) -> Submission:
     """The cells of a submitted `.ipynb` or percent `.py`, given cells first; raises `BadSubmission`."""
     try:
         if path.stat().st_size > MAX_BYTES:
-            raise BadSubmission(f"The file is larger than {MAX_BYTES // 2**20} MB. Clear the outputs and hand it in again.")
+            raise BadSubmission(
+                f"The file is larger than {MAX_BYTES // 2**20} MB. Clear the outputs and hand it in again."
+            )
         raw = path.read_bytes()
     except OSError as error:
         raise BadSubmission(f"The file cannot be read ({error.strerror}).") from None
@@ -107,7 +109,9 @@ def given_cells(homework: Homework) -> list[str]:
     return [
         cell.source
         for cell in homework.cells
-        if cell.kind == "code" and "question" not in cell.metadata and not SKIPPED_TAGS & set(cell.metadata.get("tags", []))
+        if cell.kind == "code"
+        and "question" not in cell.metadata
+        and not SKIPPED_TAGS & set(cell.metadata.get("tags", []))
     ]
 
 
@@ -128,7 +132,9 @@ def _notebook_cells(raw: bytes) -> list[_Found]:
             source = cell.get("source", "")
             if isinstance(source, list):
                 source = "".join(line for line in source if isinstance(line, str))
-            found.append(_found(position, _dict(metadata.get("nbgrader")).get("grade_id"), metadata.get("tags"), source))
+            found.append(
+                _found(position, _dict(metadata.get("nbgrader")).get("grade_id"), metadata.get("tags"), source)
+            )
     return found
 
 
@@ -207,7 +213,9 @@ def _answer_cells(found: list[_Found], homework: Homework, notes: list[str]) -> 
             if home is None:
                 home = next((cell for cell in found if name in cell.answered and cell.grade_id != question.id), None)
                 if home is not None:
-                    notes.append(f"{question.id}: `{name}` was taken from cell {home.position}, outside the answer cell.")
+                    notes.append(
+                        f"{question.id}: `{name}` was taken from cell {home.position}, outside the answer cell."
+                    )
             if home is not None:
                 answers.setdefault(home.position, []).append(name)
     return answers

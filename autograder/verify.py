@@ -1,4 +1,4 @@
-"""The suite's own exam: the reference earns every point, the stub none, mistakes lose and are named, variants keep all."""
+"""The suite's own exam: the reference earns all, the stub nothing, mistakes lose and are named, variants keep all."""
 
 from __future__ import annotations
 
@@ -55,7 +55,9 @@ class Table:
     @property
     def misses(self) -> list[str]:
         """Every shortcoming, one line each."""
-        return [f"{p.job.question} {p.job.kind} {p.job.label}".rstrip() + f": {m}" for p in self.proofs for m in p.misses]
+        return [
+            f"{p.job.question} {p.job.kind} {p.job.label}".rstrip() + f": {m}" for p in self.proofs for m in p.misses
+        ]
 
     def lines(self) -> Iterator[str]:
         """The table, a line per question and one for the whole."""

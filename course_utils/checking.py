@@ -52,8 +52,9 @@ def number(got: Any, what: str) -> float:
     """The answer as a float: a Python or numpy number or a 0-dim tensor, and not NaN."""
     value = _plain(got)
     if isinstance(value, Tensor):
-        raise Wrong(f"{_verb(what, 'has', 'have')} shape {_shape(value)}, expected a number: "
-                    "a Python number or a 0-dim tensor")
+        raise Wrong(
+            f"{_verb(what, 'has', 'have')} shape {_shape(value)}, expected a number: a Python number or a 0-dim tensor"
+        )
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise Wrong(f"{_describe(value, what)}, expected a number: a Python number or a 0-dim tensor")
     if math.isnan(value):
@@ -61,9 +62,7 @@ def number(got: Any, what: str) -> float:
     return float(value)
 
 
-def tensor(
-    got: Any, what: str, shape: Sequence[int] | None = None, dtype: torch.dtype | None = None
-) -> Tensor:
+def tensor(got: Any, what: str, shape: Sequence[int] | None = None, dtype: torch.dtype | None = None) -> Tensor:
     """The answer as a tensor, after its shape and dtype have been checked where they are given."""
     if not isinstance(got, (Tensor, np.ndarray)):
         raise Wrong(f"{_describe(got, what)}, expected a tensor")
@@ -125,9 +124,7 @@ def _same_exactly(got: Any, expected: Any, what: str) -> None:
         raise Wrong(f"{_describe(got, what)}, expected {_brief(expected)}")
 
 
-def _same_numbers(
-    got: Any, expected: Any, what: str, rtol: float | None, atol: float | None, dtype: bool
-) -> None:
+def _same_numbers(got: Any, expected: Any, what: str, rtol: float | None, atol: float | None, dtype: bool) -> None:
     want = _as_tensor(expected)
     if not isinstance(got, (Tensor, np.ndarray)):
         if want.ndim > 0:
@@ -159,8 +156,10 @@ def _compare(have: Tensor, want: Tensor, what: str, rtol: float, atol: float) ->
     if not where:
         raise Wrong(f"{what} is {x}, expected {y}")
     wrong, worst = int((~close).sum()), gap[~close].nan_to_num(posinf=math.inf).max().item()
-    raise Wrong(f"{what}: at index {where} you have {x}, expected {y} ({wrong} of {close.numel()} entries "
-                f"{'differs' if wrong == 1 else 'differ'}, largest difference {worst:.4g})")
+    raise Wrong(
+        f"{what}: at index {where} you have {x}, expected {y} ({wrong} of {close.numel()} entries "
+        f"{'differs' if wrong == 1 else 'differ'}, largest difference {worst:.4g})"
+    )
 
 
 def _tolerance(*values: Tensor) -> tuple[float, float]:

@@ -34,8 +34,7 @@ class Grader:
         if self._otter is None:
             return None
         if not (self.tests_dir / f"{question}.py").is_file():
-            raise FileNotFoundError(f"there is no check {question!r} in {self.tests_dir.resolve()}: "
-                                    f"{self._known()}")
+            raise FileNotFoundError(f"there is no check {question!r} in {self.tests_dir.resolve()}: {self._known()}")
         env = sys._getframe(1).f_globals if global_env is None else global_env
         return _report(question, self._otter.check(question, global_env=env))
 
@@ -77,8 +76,11 @@ def _report(question: str, results: Any) -> CheckReport:
         test = result.test_case.body.test_func
         outcome = getattr(test, "outcome", None)
         if outcome is None:
-            outcome = Outcome("passed" if result.passed else "failed", result.test_case.name,
-                              "" if result.passed else str(result.message))
+            outcome = Outcome(
+                "passed" if result.passed else "failed",
+                result.test_case.name,
+                "" if result.passed else str(result.message),
+            )
         outcomes.append(outcome)
         topics = getattr(getattr(test, "explainer", None), "hidden_topics", topics)
     return CheckReport(question, outcomes, topics)

@@ -53,9 +53,7 @@ class Estimate:
         return f"{self.mean:.4g} ± {self.half_width:.2g} ({self.confidence:.4%} confidence, {self.n} samples)"
 
 
-def compare_lines(
-    lines: Sequence[Any], names: Sequence[str] | None = None, rtol: float | None = None
-) -> Report:
+def compare_lines(lines: Sequence[Any], names: Sequence[str] | None = None, rtol: float | None = None) -> Report:
     """Compare every line with the one before it and name the first that breaks, with both values.
 
     A line is a number (Python, numpy, SymPy) or a tensor; all have one shape.
@@ -76,9 +74,7 @@ def compare_lines(
     return Report(True)
 
 
-def assert_lines(
-    lines: Any, definition: Any, what: str, at_least: int = 3, rtol: float | None = None
-) -> None:
+def assert_lines(lines: Any, definition: Any, what: str, at_least: int = 3, rtol: float | None = None) -> None:
     """Raise `Wrong` unless there are enough lines, the first agrees with the definition, and all agree.
 
     The definition is a number, a tensor, or the `Estimate` of a Monte Carlo run.
@@ -91,8 +87,10 @@ def assert_lines(
     if isinstance(definition, Estimate):
         first = _value(lines[0])
         if first is not None and first.ndim == 0 and not definition.contains(first.item()):
-            raise Wrong(f"{what}: line 0 is the first that breaks: the definition gives {definition}, "
-                        f"line 0 gives {first.item():.4g}")
+            raise Wrong(
+                f"{what}: line 0 is the first that breaks: the definition gives {definition}, "
+                f"line 0 gives {first.item():.4g}"
+            )
         report = compare_lines(lines, rtol=rtol)
     else:
         names = ["the definition", *(f"line {i}" for i in range(len(lines)))]
@@ -126,8 +124,9 @@ def expectation_quadrature(
     Exact when f is a polynomial of degree at most 2 * order - 1 in each coordinate; order ** dims points.
     """
     if order**dims > MAX_POINTS:
-        raise ValueError(f"a grid of {order} ** {dims} points is too large: use fewer dimensions, "
-                         "a lower order, or expectation_mc")
+        raise ValueError(
+            f"a grid of {order} ** {dims} points is too large: use fewer dimensions, a lower order, or expectation_mc"
+        )
     nodes, weights = (torch.from_numpy(a) for a in np.polynomial.hermite_e.hermegauss(order))
     weights = weights / weights.sum()
     grid = torch.cartesian_prod(*[nodes] * dims).reshape(-1, dims)  # [P, dims]

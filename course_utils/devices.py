@@ -21,8 +21,10 @@ def pick_device(prefer: str | None = None) -> torch.device:
         raise ValueError(f"{source} asks for the device {wanted!r}: use cuda, cuda:1, mps or cpu") from None
     missing = device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count()
     if missing or not _available(device.type):
-        raise ValueError(f"{source} asks for the device {wanted!r}, which this machine does not have: "
-                         f"here are {', '.join(k for k in ('cuda', 'mps', 'cpu') if _available(k))}")
+        raise ValueError(
+            f"{source} asks for the device {wanted!r}, which this machine does not have: "
+            f"here are {', '.join(k for k in ('cuda', 'mps', 'cpu') if _available(k))}"
+        )
     return device
 
 

@@ -112,8 +112,14 @@ def writing(folder: Path) -> list[Finding]:
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
-        return [Finding("writing here", False, f"{folder}: {error.strerror or error}",
-                        "Move the homework to a folder of your own")]
+        return [
+            Finding(
+                "writing here",
+                False,
+                f"{folder}: {error.strerror or error}",
+                "Move the homework to a folder of your own",
+            )
+        ]
     return [Finding("writing here", True, str(folder))]
 
 

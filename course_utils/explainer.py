@@ -146,8 +146,11 @@ def _explain(error: Exception, env: Mapping[str, Any]) -> tuple[Status, str]:
 
 def _student_frame(error: Exception, env: Mapping[str, Any]) -> tuple[str, int] | None:
     """File and line of the innermost frame of the traceback that runs the notebook's own code."""
-    found = [(frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(error.__traceback__)
-             if frame.f_globals is env]
+    found = [
+        (frame.f_code.co_filename, line)
+        for frame, line in traceback.walk_tb(error.__traceback__)
+        if frame.f_globals is env
+    ]
     return found[-1] if found else None
 
 

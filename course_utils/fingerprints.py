@@ -40,8 +40,9 @@ def fingerprint(value: Any) -> Fingerprint:
     """The print of an output: structure, shapes and projections; a number and a 0-dim tensor print alike."""
     if isinstance(value, BaseException):
         return {"error": type(value).__name__}
-    if isinstance(value, np.bool_) or (isinstance(value, torch.Tensor) and value.ndim == 0
-                                       and value.dtype == torch.bool):
+    if isinstance(value, np.bool_) or (
+        isinstance(value, torch.Tensor) and value.ndim == 0 and value.dtype == torch.bool
+    ):
         value = bool(value)
     if value is None or isinstance(value, (bool, str)):
         return {"is": value}
@@ -65,11 +66,13 @@ def matches(a: Fingerprint, b: Fingerprint, rtol: float = 1e-4) -> bool:
         pairs = [(a["norm"], b["norm"]), *zip(a["at"], b["at"], strict=True)]
         return a["shape"] == b["shape"] and all(abs(x - y) <= room for x, y in pairs)
     if "dict" in a:
-        return (a["dict"].keys() == b["dict"].keys()
-                and all(matches(a["dict"][key], b["dict"][key], rtol) for key in a["dict"]))
+        return a["dict"].keys() == b["dict"].keys() and all(
+            matches(a["dict"][key], b["dict"][key], rtol) for key in a["dict"]
+        )
     if "list" in a:
-        return (len(a["list"]) == len(b["list"])
-                and all(matches(x, y, rtol) for x, y in zip(a["list"], b["list"], strict=True)))
+        return len(a["list"]) == len(b["list"]) and all(
+            matches(x, y, rtol) for x, y in zip(a["list"], b["list"], strict=True)
+        )
     return a == b
 
 
@@ -100,8 +103,7 @@ def diagnose(student: Mapping[str, Fingerprint], catalogue: Sequence[Mistake]) -
     """
     best, best_score = None, (0, 0)
     for mistake in catalogue:
-        hits = [name for name in mistake.prints
-                if name in student and matches(student[name], mistake.prints[name])]
+        hits = [name for name in mistake.prints if name in student and matches(student[name], mistake.prints[name])]
         only_errors = all("error" in mistake.prints[name] for name in hits)
         if not hits or (only_errors and not all("error" in fp for fp in mistake.prints.values())):
             continue

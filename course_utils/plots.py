@@ -104,8 +104,13 @@ def curves(
     """Lines over a common x, one per label; `marks` puts a symbol on every point."""
     figure, axes = _panel(xlabel, ylabel, title)
     for i, (label, y) in enumerate(ys.items()):
-        axes.plot(_array(x), _array(y), label=label, marker=MARKERS[i % len(MARKERS)] if marks else None,
-                  linestyle=("-", "--", "-.", ":")[i % 4])
+        axes.plot(
+            _array(x),
+            _array(y),
+            label=label,
+            marker=MARKERS[i % len(MARKERS)] if marks else None,
+            linestyle=("-", "--", "-.", ":")[i % 4],
+        )
     axes.set(xscale="log" if logx else "linear", yscale="log" if logy else "linear")
     _legend(axes, ys)
     return Picture(figure, alt)
@@ -127,8 +132,14 @@ def bars(
     width, places = 0.8 / len(series), np.arange(len(labels))
     figure, axes = _panel(xlabel, ylabel, title)
     for i, (name, heights) in enumerate(series.items()):
-        axes.bar(places + (i - (len(series) - 1) / 2) * width, _array(heights), width, label=name,
-                 hatch=("", "//", "..", "xx")[i % 4], edgecolor="white")
+        axes.bar(
+            places + (i - (len(series) - 1) / 2) * width,
+            _array(heights),
+            width,
+            label=name,
+            hatch=("", "//", "..", "xx")[i % 4],
+            edgecolor="white",
+        )
     axes.set_xticks(places, [str(label) for label in labels])
     axes.set_yscale("log" if logy else "linear")
     _legend(axes, series)

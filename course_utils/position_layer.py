@@ -29,17 +29,23 @@ def position_layer(X: Tensor, weights: Mapping[str, Tensor]) -> Tensor:
 
 def _checked(weights: Mapping[str, Tensor], width: int, X: Tensor) -> list[Tensor]:
     """The four weights in X's dtype, or `Wrong` with what does not fit."""
-    check(isinstance(weights, Mapping),
-          f"the layer's weights are a {type(weights).__name__}, expected a dict with Wq, Wk, Wv and Wo")
+    check(
+        isinstance(weights, Mapping),
+        f"the layer's weights are a {type(weights).__name__}, expected a dict with Wq, Wk, Wv and Wo",
+    )
     for name in NAMES:
         check(name in weights, f"the layer's weights have no {name}: expected a dict with Wq, Wk, Wv and Wo")
     Wq, Wk, Wv, Wo = (torch.as_tensor(weights[name]).to(X) for name in NAMES)
     for name, W in zip(NAMES[:3], (Wq, Wk, Wv), strict=True):
-        check(W.ndim == 3 and W.shape[1] == width,
-              f"{name} has shape {list(W.shape)}, expected [H, {width}, ...]: Z has d + n = {width} columns")
+        check(
+            W.ndim == 3 and W.shape[1] == width,
+            f"{name} has shape {list(W.shape)}, expected [H, {width}, ...]: Z has d + n = {width} columns",
+        )
     check(Wq.shape == Wk.shape, f"Wq has shape {list(Wq.shape)} and Wk {list(Wk.shape)}: they must agree")
     check(Wv.shape[0] == Wq.shape[0], f"Wv has {Wv.shape[0]} heads and Wq {Wq.shape[0]}: they must agree")
     rows = Wv.shape[0] * Wv.shape[2]
-    check(Wo.ndim == 2 and Wo.shape[0] == rows,
-          f"Wo has shape {list(Wo.shape)}, expected [{rows}, d_out]: H * C = {rows} rows")
+    check(
+        Wo.ndim == 2 and Wo.shape[0] == rows,
+        f"Wo has shape {list(Wo.shape)}, expected [{rows}, d_out]: H * C = {rows} rows",
+    )
     return [Wq, Wk, Wv, Wo]

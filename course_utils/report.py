@@ -9,11 +9,17 @@ from html import escape
 from course_utils.outcomes import Outcome, Status
 
 LABELS: dict[Status, str] = {
-    "passed": "ok", "failed": "not yet", "error": "error", "not answered": "not answered yet",
+    "passed": "ok",
+    "failed": "not yet",
+    "error": "error",
+    "not answered": "not answered yet",
 }
 # white text on these has a contrast of at least 4.5 to 1, in a light and in a dark theme
 COLOURS: dict[Status, str] = {
-    "passed": "#1a7f37", "failed": "#9a5b00", "error": "#b3261e", "not answered": "#57606a",
+    "passed": "#1a7f37",
+    "failed": "#9a5b00",
+    "error": "#b3261e",
+    "not answered": "#57606a",
 }
 
 
@@ -114,8 +120,10 @@ class Overview:
 
 
 def _badge(status: Status) -> str:
-    return (f"<span style='background:{COLOURS[status]};color:#fff;border-radius:.6em;padding:.05em .55em;"
-            f"font-size:.85em;white-space:nowrap'>{LABELS[status]}</span>")
+    return (
+        f"<span style='background:{COLOURS[status]};color:#fff;border-radius:.6em;padding:.05em .55em;"
+        f"font-size:.85em;white-space:nowrap'>{LABELS[status]}</span>"
+    )
 
 
 def _message(outcome: Outcome) -> str:
@@ -130,6 +138,8 @@ def _paragraph(body: str) -> str:
 
 def _box(name: str, summary: str, status: Status, body: str) -> str:
     """A region that a screen reader announces by its summary; its edge repeats the status in colour."""
-    return (f"<section role='region' aria-label='{escape(name)}: {escape(summary)}' style='color:inherit;"
-            f"border-left:4px solid {COLOURS[status]};padding:.2em .8em'>"
-            f"<p style='margin:0'><strong>{escape(name)}</strong>: {escape(summary)}</p>{body}</section>")
+    return (
+        f"<section role='region' aria-label='{escape(name)}: {escape(summary)}' style='color:inherit;"
+        f"border-left:4px solid {COLOURS[status]};padding:.2em .8em'>"
+        f"<p style='margin:0'><strong>{escape(name)}</strong>: {escape(summary)}</p>{body}</section>"
+    )

@@ -77,7 +77,9 @@ def test_{name}_of_anything({name}, reference, rng):
 
 
 def _catalogue(name: str, bodies: list[str]) -> str:
-    return "\n".join(f'# %% case-{i}\n"""Not {body}."""\ndef {name}(x):\n    return {body}\n' for i, body in enumerate(bodies))
+    return "\n".join(
+        f'# %% case-{i}\n"""Not {body}."""\ndef {name}(x):\n    return {body}\n' for i, body in enumerate(bodies)
+    )
 
 
 @pytest.fixture

@@ -48,6 +48,7 @@ def solution_lines(homework: Homework) -> set[str]:
 
 def hidden_lines(homework: Homework) -> set[str]:
     """The telling lines of the hidden suites that no public file has too."""
+
     def of(paths: list[Path]) -> set[str]:
         return {line.strip() for path in paths for line in path.read_text().splitlines() if len(line.strip()) > 40}
 
@@ -95,9 +96,22 @@ def test_the_solution_notebook_has_solutions_and_no_markers(homework: Homework) 
 def test_the_release_holds_the_assignment_and_course_utils_and_nothing_of_staff(homework: Homework) -> None:
     files = release_files(homework.name)
     names = {path.removeprefix(f"{homework.name}/") for path in files}
-    assert {f"{homework.name}.ipynb", "course_utils/__init__.py", "pyproject.toml", "requirements.txt", "README.md"} <= names
+    assert {
+        f"{homework.name}.ipynb",
+        "course_utils/__init__.py",
+        "pyproject.toml",
+        "requirements.txt",
+        "README.md",
+    } <= names
     tops = {name.split("/")[0] for name in names}
-    assert tops == {f"{homework.name}.ipynb", "tests", "course_utils", "pyproject.toml", "requirements.txt", "README.md"}
+    assert tops == {
+        f"{homework.name}.ipynb",
+        "tests",
+        "course_utils",
+        "pyproject.toml",
+        "requirements.txt",
+        "README.md",
+    }
     secret = solution_lines(homework) | hidden_lines(homework)
     for path, content in files.items():
         text = content.decode().replace('\\"', '"').replace("\\n", "\n")
@@ -161,10 +175,12 @@ def test_verify_proves_a_good_suite_and_names_every_miss_of_a_weak_one(tiny: Pat
     assert build(tiny, "verify").returncode == 0
     suite = tiny / "autograder" / "suites" / "hw9_tiny"
     (suite / "mistakes" / "q9_1.py").write_text(
-        (suite / "mistakes" / "q9_1.py").read_text() + '\n# %% not-wrong\n"""Right in truth."""\ndef twice(x):\n    return x + x\n'
+        (suite / "mistakes" / "q9_1.py").read_text()
+        + '\n# %% not-wrong\n"""Right in truth."""\ndef twice(x):\n    return x + x\n'
     )
     (suite / "variants" / "q9_2.py").write_text(
-        (suite / "variants" / "q9_2.py").read_text() + '\n# %% not-right\n"""Wrong in truth."""\ndef half(x):\n    return x\n'
+        (suite / "variants" / "q9_2.py").read_text()
+        + '\n# %% not-right\n"""Wrong in truth."""\ndef half(x):\n    return x\n'
     )
     told = build(tiny, "verify")
     assert told.returncode == 1

@@ -23,7 +23,10 @@ def edit(folder: Path, old: str, new: str, count: int = 1) -> None:
 
 def test_a_good_source_gives_its_questions(tiny: Path) -> None:
     homework = read(tiny)
-    assert [(q.id, q.points, q.names) for q in homework.questions] == [("q9_1", 60, ("twice",)), ("q9_2", 40, ("half",))]
+    assert [(q.id, q.points, q.names) for q in homework.questions] == [
+        ("q9_1", 60, ("twice",)),
+        ("q9_2", 40, ("half",)),
+    ]
     assert len(homework.mistakes["q9_1"]) == 4
 
 
@@ -85,7 +88,9 @@ def test_a_suite_without_question_is_told(tiny: Path) -> None:
 
 def test_a_catalogue_cell_needs_a_label_and_a_text(tiny: Path) -> None:
     path = tiny / "autograder" / "suites" / "hw9_tiny" / "mistakes" / "q9_1.py"
-    path.write_text(path.read_text() + "\n# %% Not A Label\n'''Text.'''\n\n# %% silent\nx = 1\n\n# %% case-0\n'''Again.'''\n")
+    path.write_text(
+        path.read_text() + "\n# %% Not A Label\n'''Text.'''\n\n# %% silent\nx = 1\n\n# %% case-0\n'''Again.'''\n"
+    )
     with pytest.raises(BadSource) as caught:
         read(tiny)
     text = str(caught.value)

@@ -96,7 +96,9 @@ def test_a_later_scratch_cell_does_not_take_the_answer_away(notebook, homework) 
     assert keeper(parse(notebook, homework).cells, "twice").id == "q9_1"
 
 
-@pytest.mark.parametrize("source", ["%matplotlib inline\nx = 1", "!rm -rf /\nx = 1", "%%bash\nls", "x = !ls", "torch.nn?"])
+@pytest.mark.parametrize(
+    "source", ["%matplotlib inline\nx = 1", "!rm -rf /\nx = 1", "%%bash\nls", "x = !ls", "torch.nn?"]
+)
 def test_magics_and_shell_lines_become_plain_python(notebook, homework, source) -> None:
     notebook.cells.append(nbformat.v4.new_code_cell(source))
     compile(parse(notebook, homework).cells[-1].source, "cell", "exec")

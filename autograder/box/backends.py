@@ -30,6 +30,7 @@ ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",
+    "COURSE_GRADING": "1",  # the notebook's own `grader` rests
 }
 # The zygote's process imports the box's modules and nothing else of this package, whose own __init__ is the judge's.
 _BOOT = "import sys; sys.path.insert(0, sys.argv[1]); from autograder.box.zygote import main; main(int(sys.argv[2]))"

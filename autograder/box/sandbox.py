@@ -1,8 +1,8 @@
 """Boxes for student code: which walls to use, and boxes to ask.
 
-    with BoxFactory("auto") as boxes:
-        box = boxes.open()
-        student = Student(box.channel)
+with BoxFactory("auto") as boxes:
+    box = boxes.open()
+    student = Student(box.channel)
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ def student_files(homework: Homework) -> Files:
 
 
 def staff_files(homework: Homework, student: Files) -> Files:
-    """What stands in `build/<name>/`: the solution notebook, nbgrader's source, the inputs of otter's autograder.zip."""
+    """What stands in `build/<name>/`: the solution notebook, nbgrader's source, the inputs of otter's zip."""
     folder, notebook = BUILD / homework.name, f"{homework.name}.ipynb"
     otter = folder / "otter"
     config = {

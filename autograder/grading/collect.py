@@ -124,9 +124,7 @@ def _layout(files: list[_File], homework: str) -> Iterator[tuple[str, _File]]:
     """(student, file) of every file that may be a submission, by the layout they are in."""
     hidden = (".ipynb_checkpoints", "__MACOSX")
     files = [
-        file
-        for file in files
-        if not set(hidden) & set(file.inside.parts) and not file.inside.name.startswith(".")
+        file for file in files if not set(hidden) & set(file.inside.parts) and not file.inside.name.startswith(".")
     ]
     metadata = next((file for file in files if file.inside.name == GRADESCOPE), None)
     if metadata is not None:

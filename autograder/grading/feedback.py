@@ -1,4 +1,4 @@
-"""The page a student gets: what was checked, what came out, which mistake it looks like. Never a line of a hidden test."""
+"""The page a student gets: what was checked, what came out, which mistake it looks like; no hidden test's code."""
 
 from __future__ import annotations
 

@@ -18,6 +18,13 @@ def grade_one(homework: str, path: Path, sandbox: str = "auto", seed: int = 0) -
         raise BadInput(f"{path} is a folder. Give one notebook, or use `autograder grade`.")
     (entry,) = collect(path, homework)
     task = Task(
-        homework, entry.student, entry.path, entry.content or b"", entry.suffix, suite_digest(homework), seed, pick(sandbox)
+        homework,
+        entry.student,
+        entry.path,
+        entry.content or b"",
+        entry.suffix,
+        suite_digest(homework),
+        seed,
+        pick(sandbox),
     )
     return report_of(tools(homework)[0], grade_task(task))

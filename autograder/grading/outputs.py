@@ -1,4 +1,4 @@
-"""What a run leaves beside its journal: grades.csv, summary.json and a feedback page per student. All computed from it."""
+"""What a run leaves beside its journal, computed from it: grades.csv, summary.json, a feedback page per student."""
 
 from __future__ import annotations
 
@@ -15,16 +15,14 @@ from autograder.errors import BadInput
 from autograder.grading.feedback import feedback_data, feedback_page
 from autograder.grading.journal import VERSION, Outcome
 from autograder.homework import Homework
-from autograder.judge.results import Report, QuestionResult, by_question
+from autograder.judge.results import QuestionResult, Report, by_question
 from autograder.judge.verdicts import Verdict
 
 
 def report_of(homework: Homework, outcome: Outcome) -> Report:
     """The scores that an outcome's facts are worth."""
     cases = by_question(homework, outcome.cases)
-    questions = (
-        QuestionResult(q.id, q.points, cases[q.id], outcome.diagnoses.get(q.id)) for q in homework.questions
-    )
+    questions = (QuestionResult(q.id, q.points, cases[q.id], outcome.diagnoses.get(q.id)) for q in homework.questions)
     return Report(homework.name, tuple(questions), outcome.notes)
 
 
@@ -43,7 +41,8 @@ def write_outputs(homework: Homework, outcomes: dict[str, Outcome], out: Path) -
         write(files, [])
     except OSError as error:
         raise BadInput(
-            f"{out} cannot be written ({error.strerror}). The journal is safe: make room and run the same command again."
+            f"{out} cannot be written ({error.strerror}). The journal is safe: make room and "
+            "run the same command again."
         ) from None
 
 

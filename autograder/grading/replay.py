@@ -44,11 +44,17 @@ def replay(result: str, out: Path, submissions: Path, tell: Tell = print) -> int
 
     with Seat(open_traced, factory(outcome.box or "auto").limits.wall) as seat, exam.reference_seen_by(_Traced(tell)):
         after = exam.sit(case, seat, before.seed)
-    tell(f"\n{case.sentence}\n{after.verdict}: {after.message}" if after.message else f"\n{case.sentence}\n{after.verdict}")
+    tell(
+        f"\n{case.sentence}\n{after.verdict}: {after.message}"
+        if after.message
+        else f"\n{case.sentence}\n{after.verdict}"
+    )
     if after.detail:
         tell(after.detail)
     if after.verdict is not before.verdict:
-        tell(f"The journal says {before.verdict}: the submission or the suite has changed since, or the answer is random.")
+        tell(
+            f"The journal says {before.verdict}: the submission or the suite has changed since, or answers are random."
+        )
         return 1
     return 0
 
@@ -89,7 +95,9 @@ class _Traced:
         value = getattr(self._reference, name)
         if not callable(value) or isinstance(value, type):
             return value
-        return lambda *args, **kwargs: _told(self._tell, "reference", name, lambda: value(*args, **kwargs), args, kwargs)
+        return lambda *args, **kwargs: _told(
+            self._tell, "reference", name, lambda: value(*args, **kwargs), args, kwargs
+        )
 
 
 def _told(tell: Tell, side: str, name: str, call: Callable[[], Any], args: Any, kwargs: Any) -> Any:

@@ -58,7 +58,7 @@ class Finished:
 
 
 def run(options: Run, tell: Callable[[str], None] = print) -> Finished:
-    """Grade what is not yet graded and write everything computed from it; the same call again goes on where it stopped."""
+    """Grade what is not yet graded and write what follows from it; the same call again goes on where it stopped."""
     homework = read_homework(options.homework)
     if options.question and options.question not in {question.id for question in homework.questions}:
         raise BadInput(f"{options.homework} has no question {options.question}.")
@@ -86,7 +86,9 @@ def _chosen(options: Run) -> list[Entry]:
     chosen = [entry for entry in entries if entry.student == options.only]
     if not chosen:
         known = ", ".join(entry.student for entry in entries[:10])
-        raise BadInput(f"No submission of {options.only} in {options.source}. Found: {known}{' ...' * (len(entries) > 10)}")
+        raise BadInput(
+            f"No submission of {options.only} in {options.source}. Found: {known}{' ...' * (len(entries) > 10)}"
+        )
     return chosen
 
 
@@ -95,7 +97,15 @@ def _task(entry: Entry, options: Run) -> Task:
     suite = suite_digest(options.homework)
     content = entry.content or b""
     return Task(
-        options.homework, entry.student, entry.path, content, entry.suffix, suite, options.seed, options.sandbox, questions
+        options.homework,
+        entry.student,
+        entry.path,
+        content,
+        entry.suffix,
+        suite,
+        options.seed,
+        options.sandbox,
+        questions,
     )
 
 
@@ -112,9 +122,7 @@ def blank(task: Task, status: str = "", note: str = "") -> Outcome:
     import hashlib
 
     digest = hashlib.sha256(task.content).hexdigest()
-    return Outcome(
-        task.student, task.path, digest, task.suite, task.seed, status, notes=(note,) if note else ()
-    )
+    return Outcome(task.student, task.path, digest, task.suite, task.seed, status, notes=(note,) if note else ())
 
 
 def _grade(options: Run, todo: list[Entry], journal: Journal, target: Journal, homework: Homework) -> bool:

@@ -144,5 +144,3 @@ def suite_digest(name: str) -> str:
         for path in sorted(folder.rglob("*.py")):
             digest.update(str(path.relative_to(folder)).encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()
-
-

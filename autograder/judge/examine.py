@@ -11,7 +11,12 @@ from autograder.judge.results import CaseResult, Diagnosis, QuestionResult
 from autograder.judge.seat import Seat
 from autograder.judge.verdicts import Infrastructure, StudentFault, Verdict
 
-LOST = {Verdict.TIMEOUT, Verdict.MEMORY, Verdict.CRASHED, Verdict.INFRASTRUCTURE}  # the box is gone or not to be trusted
+LOST = {
+    Verdict.TIMEOUT,
+    Verdict.MEMORY,
+    Verdict.CRASHED,
+    Verdict.INFRASTRUCTURE,
+}  # the box is gone or not to be trusted
 MAX_LOSSES = 2  # boxes one question may lose before its other cases get the same verdict unrun
 TRIES = 3  # of a case that our own fault kept from running
 
@@ -44,7 +49,9 @@ def _sit_all(
             result = _sit(exam, case, seat, seed)
             lost += [result] if result.verdict in LOST else []
         else:
-            result = exam.record(case, seed, Ruling(lost[-1].verdict, "not run: earlier cases of this question lost the box"))
+            result = exam.record(
+                case, seed, Ruling(lost[-1].verdict, "not run: earlier cases of this question lost the box")
+            )
         results.append(result)
         record(result)
     return results

@@ -319,5 +319,3 @@ def _lower(value: Any, leaves: list[Tensor] | None = None) -> Any:
         return Function(f"{module}:{name}")
     raise TypeError(f"{value!r} cannot be sent to the box: only data, the student's own objects, "
                     "and module-level functions of course_utils can")  # fmt: skip
-
-

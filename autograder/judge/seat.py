@@ -42,4 +42,3 @@ class Seat:
 
     def __exit__(self, *_: object) -> None:
         self.renew()
-

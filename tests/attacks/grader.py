@@ -40,7 +40,7 @@ from autograder.grading.journal import Journal, Outcome
 from autograder.grading.outputs import report_of, write_outputs
 from autograder.grading.task import Task, factory, grade_task, suite_digest, tools
 from autograder.judge.verdicts import Infrastructure
-from autograder.places import COURSE
+from autograder.places import COURSE, REPOSITORY
 
 HOMEWORK = "hw9_target"
 LIMITS = Limits(
@@ -105,7 +105,7 @@ class Grader:
             "@COURSE@": str(COURSE),
             "@JUDGE@": str(os.getpid()),
             "@PORT@": str(self.server.getsockname()[1]),
-            "@REPOSITORY@": str(Path(__file__).parents[2]),
+            "@REPOSITORY@": str(REPOSITORY),
             "@TOKEN@": token,
         }
 
@@ -257,7 +257,7 @@ class Grader:
             harm.append(f"descriptors: {before['descriptors']} -> {after['descriptors']}")
         if left := _of_users(users):
             harm.append(f"processes of a box's user are left: {left}")
-        for place in ("/tmp", "/var/tmp", "/dev/shm", "/", str(Path.cwd()), str(Path.home()), str(COURSE), str(self.work)):
+        for place in ("/tmp", "/var/tmp", "/dev/shm", "/", str(Path.cwd()), str(Path.home()), str(COURSE), str(self.work), str(REPOSITORY), str(REPOSITORY / "tests")):
             if os.path.lexists(f"{place}/{token}"):
                 harm.append(f"a file appeared: {place}/{token}")
         return harm

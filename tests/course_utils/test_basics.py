@@ -93,8 +93,10 @@ def test_the_card_says_what_the_constants_say():
 
 
 def test_importing_the_package_loads_nothing_heavy():
-    program = ("import sys, course_utils; heavy = {'torch', 'matplotlib', 'otter', 'IPython'} & set(sys.modules); "
-               "print(sorted(heavy))")
+    program = (
+        "import sys, course_utils; heavy = {'torch', 'matplotlib', 'otter', 'IPython'} & set(sys.modules); "
+        "print(sorted(heavy))"
+    )
     assert subprocess.run([sys.executable, "-c", program], text=True, capture_output=True).stdout == "[]\n"
 
 

@@ -36,8 +36,10 @@ def test_a_wrong_shape_is_named_before_anything_else():
 
 def test_a_wrong_dtype_is_named_and_can_be_ignored():
     got, expected = torch.zeros(2), torch.zeros(2, dtype=torch.float64)
-    assert message(same, got, expected, "the weights") == \
-        "the weights are float32, expected float64: results keep the input's dtype"
+    assert (
+        message(same, got, expected, "the weights")
+        == "the weights are float32, expected float64: results keep the input's dtype"
+    )
     same(got, expected, "the weights", dtype=False)
 
 
@@ -46,8 +48,8 @@ def test_a_wrong_value_is_shown_with_its_index_and_what_was_expected():
     got = expected.clone()
     got[0, 2] = 0.5
     assert message(same, got, expected, "the weights") == (
-        "the weights: at index [0, 2] you have 0.5, expected 0.25 "
-        "(1 of 20 entries differs, largest difference 0.25)")
+        "the weights: at index [0, 2] you have 0.5, expected 0.25 (1 of 20 entries differs, largest difference 0.25)"
+    )
 
 
 def test_numbers_that_look_alike_are_shown_with_enough_digits():

@@ -81,7 +81,8 @@ def test_a_right_answer_passes_every_check_and_hears_that_hidden_checks_look_fur
         "q1_1: all 2 checks ok\n"
         "  [ok] Doubling 2 gives 4.\n"
         "  [ok] Random numbers are doubled.\n"
-        "  A good sign, not the grade: hidden checks look further (large inputs, gradients).")
+        "  A good sign, not the grade: hidden checks look further (large inputs, gradients)."
+    )
 
 
 def test_a_wrong_answer_reads_what_came_out_and_the_hint_of_the_mistake_once(notebook, capsys):
@@ -104,10 +105,15 @@ def test_an_unknown_mistake_is_not_named(notebook):
     assert not report.passed and report.hints == []
 
 
-@pytest.mark.parametrize("code", [
-    "", "double = None", "def double(x): raise NotImplementedError('q1_1: double the number')",
-    "def double(x): raise NotImplementedError",
-])
+@pytest.mark.parametrize(
+    "code",
+    [
+        "",
+        "double = None",
+        "def double(x): raise NotImplementedError('q1_1: double the number')",
+        "def double(x): raise NotImplementedError",
+    ],
+)
 def test_a_stub_or_a_missing_name_is_not_answered_yet(notebook, code):
     report = notebook(code)
     assert report.status == "not answered"
@@ -133,7 +139,8 @@ def test_an_error_in_the_students_code_is_shown_with_its_line(notebook):
     assert report.outcomes[0].status == "error"
     assert report.outcomes[0].message == (
         "your code raised AttributeError: 'Tensor' object has no attribute 'no_such_thing' "
-        "(line 2 of your cell: y = x.no_such_thing)")
+        "(line 2 of your cell: y = x.no_such_thing)"
+    )
 
 
 def test_an_assertion_of_the_students_own_is_an_error_of_theirs(notebook):
@@ -195,7 +202,7 @@ def test_the_badges_can_be_read_by_everyone():
     from course_utils.report import COLOURS
 
     def luminance(colour):
-        channels = [int(colour[i:i + 2], 16) / 255 for i in (1, 3, 5)]
+        channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
         linear = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
         return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
@@ -213,7 +220,8 @@ def test_otter_without_our_display_raises_a_readable_message(notebook, tmp_path)
 
 
 def test_a_plain_otter_test_file_works_too(notebook, tmp_path):
-    (tmp_path / "tests" / "q1_2.py").write_text(textwrap.dedent("""
+    (tmp_path / "tests" / "q1_2.py").write_text(
+        textwrap.dedent("""
         from otter.test_files import test_case
         OK_FORMAT = False
         name = "q1_2"
@@ -221,7 +229,8 @@ def test_a_plain_otter_test_file_works_too(notebook, tmp_path):
         @test_case()
         def test_one(x):
             assert x == 1, "x is not 1"
-    """))
+    """)
+    )
     env = {"grader": Grader("hw1_attention"), "x": 2}
     report = eval("grader.check('q1_2')", env)
     assert report.status == "failed" and "x is not 1" in repr(report)
@@ -235,7 +244,8 @@ def test_check_all_gives_a_line_per_question_in_their_order(notebook, tmp_path):
     overview = eval("grader.check_all()", env)
     assert repr(overview) == (
         "hw1_attention: 1 of 3 questions pass their public checks\n"
-        "  q1_1: all 2 checks ok\n  q1_2: not answered yet\n  q1_10: not answered yet")
+        "  q1_1: all 2 checks ok\n  q1_2: not answered yet\n  q1_10: not answered yet"
+    )
     assert "<th scope='row'" in overview._repr_html_()
 
 
@@ -255,7 +265,12 @@ from course_utils import Grader
 grader = Grader("hw1_attention")
 print(grader.check("q1_1"), grader.check_all(), grader.export(), "otter" in sys.modules)
 """
-    found = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, text=True, capture_output=True,
-                           env={"COURSE_GRADING": "1", "PYTHONPATH": ":".join(sys.path)})
+    found = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=tmp_path,
+        text=True,
+        capture_output=True,
+        env={"COURSE_GRADING": "1", "PYTHONPATH": ":".join(sys.path)},
+    )
     assert found.stdout == "None None None False\n", found.stderr
     assert list(tmp_path.iterdir()) == []

@@ -87,8 +87,9 @@ def test_monte_carlo_covers_the_truth_and_narrows_with_more_samples():
     generator = torch.Generator().manual_seed(0)
 
     def run(n):
-        return expectation_mc(lambda n, g: torch.randn(n, 3, generator=g, dtype=F64), lambda x: x.square().sum(-1),
-                              n, generator)
+        return expectation_mc(
+            lambda n, g: torch.randn(n, 3, generator=g, dtype=F64), lambda x: x.square().sum(-1), n, generator
+        )
 
     few, many = run(1_000), run(100_000)
     assert few.contains(3.0) and many.contains(3.0) and not many.contains(3.2)
@@ -97,8 +98,12 @@ def test_monte_carlo_covers_the_truth_and_narrows_with_more_samples():
 
 def test_the_stated_confidence_is_kept():
     generator = torch.Generator().manual_seed(1)
-    hits = [expectation_mc(lambda n, g: torch.randn(n, generator=g, dtype=F64), lambda x: x, 200, generator, 0.9)
-            .contains(0.0) for _ in range(400)]
+    hits = [
+        expectation_mc(lambda n, g: torch.randn(n, generator=g, dtype=F64), lambda x: x, 200, generator, 0.9).contains(
+            0.0
+        )
+        for _ in range(400)
+    ]
     assert 0.85 < sum(hits) / len(hits) < 0.95
 
 

@@ -43,8 +43,12 @@ def test_only_the_lopsided_kernel_tells_query_from_key(kernel):
 def test_the_layer_is_its_formula_written_with_loops():
     n, d, H, A, C, out = 3, 2, 4, 5, 6, 7
     X = rand(n, d)
-    w = {"Wq": rand(H, d + n, A, seed=1), "Wk": rand(H, d + n, A, seed=2), "Wv": rand(H, d + n, C, seed=3),
-         "Wo": rand(H * C, out, seed=4)}
+    w = {
+        "Wq": rand(H, d + n, A, seed=1),
+        "Wk": rand(H, d + n, A, seed=2),
+        "Wv": rand(H, d + n, C, seed=3),
+        "Wo": rand(H * C, out, seed=4),
+    }
     Z = torch.cat([X, torch.eye(n, dtype=F64)], 1)
     heads = []
     for h in range(H):
@@ -58,13 +62,16 @@ def test_the_layer_casts_its_weights_to_the_inputs_dtype():
     assert position_layer(rand(3, 2).float(), w).dtype == torch.float32
 
 
-@pytest.mark.parametrize("change, words", [
-    ({"Wo": None}, "no Wo"),
-    ({"Wq": rand(1, 4, 2)}, "Z has d + n = 5 columns"),
-    ({"Wk": rand(1, 5, 3)}, "must agree"),
-    ({"Wv": rand(2, 5, 2)}, "2 heads"),
-    ({"Wo": rand(3, 2)}, "H * C = 2 rows"),
-])
+@pytest.mark.parametrize(
+    "change, words",
+    [
+        ({"Wo": None}, "no Wo"),
+        ({"Wq": rand(1, 4, 2)}, "Z has d + n = 5 columns"),
+        ({"Wk": rand(1, 5, 3)}, "must agree"),
+        ({"Wv": rand(2, 5, 2)}, "2 heads"),
+        ({"Wo": rand(3, 2)}, "H * C = 2 rows"),
+    ],
+)
 def test_weights_that_do_not_fit_are_named(change, words):
     w = {"Wq": rand(1, 5, 2), "Wk": rand(1, 5, 2), "Wv": rand(1, 5, 2), "Wo": rand(2, 2)} | change
     with pytest.raises(Wrong, match=words.replace("*", r"\*").replace("+", r"\+")):

@@ -49,8 +49,10 @@ def test_drawing_leaves_matplotlibs_settings_alone():
 
 
 def test_drawing_works_without_ipython():
-    program = ("import sys; sys.modules['IPython'] = None\n"
-               "from course_utils import plots\nprint(plots.heatmap([[1, 0], [0, 1]], alt='identity'))")
+    program = (
+        "import sys; sys.modules['IPython'] = None\n"
+        "from course_utils import plots\nprint(plots.heatmap([[1, 0], [0, 1]], alt='identity'))"
+    )
     found = subprocess.run([sys.executable, "-c", program], text=True, capture_output=True)
     assert found.stdout == "[picture: identity]\n", found.stderr
 

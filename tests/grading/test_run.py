@@ -14,7 +14,6 @@ from pathlib import Path
 
 import pytest
 
-
 AUTOGRADER = [sys.executable, "-m", "autograder"]
 RIGHT = {"q9_1": "def twice(x):\n    return x + x", "q9_2": "def half(x):\n    return x * 0.5"}
 CLASS = {
@@ -22,7 +21,10 @@ CLASS = {
     "wrong": {**RIGHT, "q9_2": "def half(x):\n    return x + 2"},
     "stub": {"q9_1": 'def twice(x):\n    raise NotImplementedError("q9_1: write your answer here")'},
     "dies": {**RIGHT, "q9_1": "import os\ndef twice(x):\n    os._exit(3)"},
-    "noisy": {"q9_1": "import warnings\nwarnings.warn('w')\nprint('<b>hi</b>')\n" + RIGHT["q9_1"], "q9_2": RIGHT["q9_2"]},
+    "noisy": {
+        "q9_1": "import warnings\nwarnings.warn('w')\nprint('<b>hi</b>')\n" + RIGHT["q9_1"],
+        "q9_2": RIGHT["q9_2"],
+    },
 }
 GRADES = {"right": "100", "wrong": "60", "stub": "0", "dies": "40", "noisy": "100"}
 
@@ -130,7 +132,9 @@ def interrupted(course: Path, stop: Callable[[subprocess.Popen[bytes]], None], a
     """Start grading, wait until `after` submissions are in the journal, and stop it."""
     command = [*AUTOGRADER, "grade", "in", "--assignment", "hw9_tiny", "--out", "out"]
     environment = os.environ | {"AUTOGRADER_COURSE": str(course)}
-    process = subprocess.Popen(command, env=environment, cwd=course, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+    process = subprocess.Popen(
+        command, env=environment, cwd=course, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+    )
     path = course / "out" / "results.jsonl"
     deadline = time.monotonic() + 120
     while process.poll() is None and time.monotonic() < deadline:
@@ -185,7 +189,9 @@ def test_a_full_disk_is_told_and_the_same_command_finishes_later(course: Path) -
         cp -r disk/out kept/
     """
     environment = os.environ | {"AUTOGRADER_COURSE": str(course)}
-    told = subprocess.run(["unshare", "-m", "sh", "-c", script], env=environment, cwd=course, text=True, capture_output=True)
+    told = subprocess.run(
+        ["unshare", "-m", "sh", "-c", script], env=environment, cwd=course, text=True, capture_output=True
+    )
     assert "first: 2" in told.stdout and "second: 0" in told.stdout, told.stdout + told.stderr
     assert "run the same command again" in told.stderr and "Traceback" not in told.stderr
     assert totals(course, "kept/out") == GRADES
@@ -208,7 +214,12 @@ def test_a_cluster_gives_the_same_grades_and_survives_a_lost_worker(course: Path
 
     def start(*arguments: str) -> subprocess.Popen[bytes]:
         quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-        process = subprocess.Popen([sys.executable, "-m", "distributed.cli.dask_" + arguments[0], *arguments[1:]], env=environment, cwd=course, **quiet)  # type: ignore[call-overload]
+        process = subprocess.Popen(
+            [sys.executable, "-m", "distributed.cli.dask_" + arguments[0], *arguments[1:]],
+            env=environment,
+            cwd=course,
+            **quiet,
+        )  # type: ignore[call-overload]
         started.append(process)
         return process
 
@@ -219,12 +230,25 @@ def test_a_cluster_gives_the_same_grades_and_survives_a_lost_worker(course: Path
         while not address.exists() and time.monotonic() < deadline:
             time.sleep(0.1)
         for _ in range(2):
-            start("worker", "--scheduler-file", str(address), "--nthreads", "1", "--no-dashboard", "--host", "127.0.0.1", "--nworkers", "1")
+            start(
+                "worker",
+                "--scheduler-file",
+                str(address),
+                "--nthreads",
+                "1",
+                "--no-dashboard",
+                "--host",
+                "127.0.0.1",
+                "--nworkers",
+                "1",
+            )
         url = json.loads(address.read_text())["address"]
         slow(course)
         assert grade(course, out="here").returncode == 0
         command = [*AUTOGRADER, "grade", "in", "--assignment", "hw9_tiny", "--out", "out", "--scheduler", url]
-        process = subprocess.Popen(command, env=environment, cwd=course, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        process = subprocess.Popen(
+            command, env=environment, cwd=course, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+        )
         path = course / "out" / "results.jsonl"
         while process.poll() is None and not (path.exists() and path.read_bytes().count(b'"type": "submission"') >= 2):
             time.sleep(0.05)
@@ -241,5 +265,3 @@ def test_a_cluster_gives_the_same_grades_and_survives_a_lost_worker(course: Path
 def test_no_scheduler_at_the_address_is_told(course: Path) -> None:
     told = grade(course, "--scheduler", "tcp://127.0.0.1:9")
     assert told.returncode == 2 and "No Dask scheduler answers" in told.stderr
-
-

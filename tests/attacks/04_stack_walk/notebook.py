@@ -28,7 +28,7 @@ def hunt():
     gc.unfreeze()
     for thing in gc.get_objects():
         kind = type(thing)
-        if kind.__name__ in ("Homework", "Exam", "Case", "Submission", "Task", "Keeper", "Zygote", "SocketChannel"):
+        if kind.__name__ in ("Homework", "Exam", "Case", "Submission", "Task", "Keeper", "SocketChannel"):
             tell(kind.__name__)
         if kind is dict and any(type(value) is str and MARK.search(value) for value in list(thing.values())):
             tell("a dict")

@@ -1,10 +1,12 @@
 # %% Look for suites, solutions, submissions and results on the file system, and through every side door of /proc.
 import glob
 import os
+import sys
 
 COURSE, REPOSITORY, CANARIES = "@COURSE@", "@REPOSITORY@", "@CANARIES@".split("|")
 NAMES = {"test_q9_1.py", "hw9_target.py", "canary.txt", "results.jsonl", "grades.csv", "exam.py", "proxies.py", "expected.toml"}
 found = []
+ON_THE_WAY = {part for path in (sys.prefix, sys.base_prefix) for part in path.split("/")}  # to Python itself
 
 paths = [*CANARIES, COURSE, f"{COURSE}/solutions/hw9_target.py", f"{COURSE}/autograder/suites/hw9_target/hidden/test_q9_1.py"]
 paths += [REPOSITORY + path for path in ("/solutions", "/autograder/suites", "/autograder/judge/exam.py", "/.git/HEAD")]
@@ -14,7 +16,7 @@ for door in doors:
     for path in paths:
         try:
             if os.path.isdir(door + path):
-                found += [door + path] if set(os.listdir(door + path)) - {".venv"} else []
+                found += [door + path] if set(os.listdir(door + path)) - ON_THE_WAY else []
             else:
                 found.append(door + path + open(door + path, errors="replace").read(30))
         except OSError:

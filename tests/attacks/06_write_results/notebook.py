@@ -18,7 +18,7 @@ places = ["/", "/usr", "/etc", "/view", "/var/tmp", "/proc", "/dev", os.path.dir
 places += [f"{REPOSITORY}/tests", f"{COURSE}/solutions", *map(os.path.dirname, CANARIES)]
 for place in places:
     attempt(f"file in {place}", lambda: open(f"{place}/{TOKEN}", "w").write("100"))
-    attempt(f"folder in {place}", os.makedirs, f"{place}/{TOKEN}")
+    attempt(f"folder in {place}", os.mkdir, f"{place}/{TOKEN}")
     attempt(f"link in {place}", os.symlink, "/etc/passwd", f"{place}/{TOKEN}")
 for canary in CANARIES:
     attempt(canary, lambda: open(canary, "a").write("100"))

@@ -2,7 +2,7 @@
 import os
 
 total = count = 0
-for folder in (".", "/tmp", "/dev/shm", "/var/tmp", os.path.expanduser("~")):
+for folder in {os.path.realpath(folder) for folder in (".", "/tmp", "/dev/shm", "/var/tmp", "~")}:
     for number in range(100):
         try:
             with open(f"{folder}/bomb{number}", "wb", buffering=0) as file:
