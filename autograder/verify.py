@@ -97,7 +97,7 @@ def prove(job: Job) -> Proof:
     homework, exam, diagnostician = _tools(job.homework)
     question = homework.question(job.question)
     with Seat(lambda: sit_locally(_submission(homework, job))) as seat:
-        (result,) = examine(exam, diagnostician, seat, [question], job.seed)
+        (result,) = examine(exam, diagnostician, seat, [question], job.seed, to_the_end=job.kind != "mistake")
     misses = tuple(_misses(job, result))
     named = {result.diagnosis.label} if result.diagnosis else set()
     named |= {case.mistake for case in result.cases if case.mistake}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -49,9 +49,11 @@ class Diagnostician:
         self.mistakes = cache(self._mistakes)
         self.probes = cache(lambda question: probes(homework.public_file(question)))
 
-    def diagnose(self, question: str, student: Student) -> Diagnosis | None:
-        """The known mistake that fits the student's answer best, if any does."""
+    def diagnose(self, question: str, student: Student, named: Iterable[str] = ()) -> Diagnosis | None:
+        """The known mistake that fits the student's answer best; else one that a failed case has named."""
         found = diagnose(answers_to(self.probes(question), student), self.mistakes(question))
+        if found is None:
+            found = next((known for known in self.mistakes(question) if known.label in set(named)), None)
         return Diagnosis(found.label, found.hint) if found else None
 
     def _mistakes(self, question: str) -> list[Mistake]:

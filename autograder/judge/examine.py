@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from autograder.homework import Question
 from autograder.judge.diagnosis import Diagnostician
@@ -27,21 +27,20 @@ def examine(
     seat: Seat,
     questions: Iterable[Question] | None = None,
     seed: int = 0,
-    record: Callable[[CaseResult], None] = lambda result: None,
+    to_the_end: bool = True,
 ) -> list[QuestionResult]:
-    """The results of the questions, each case reported to `record` as it happens."""
+    """The results of the questions; unless `to_the_end`, a question's cases after the first that fails are left out."""
     results = []
     for question in exam.homework.questions if questions is None else questions:
-        cases = _sit_all(exam, exam.of_question(question.id), seat, seed, record)
+        cases = _sit_all(exam, exam.of_question(question.id), seat, seed, to_the_end)
         wrong = any(case.verdict in (Verdict.FAILED, Verdict.ERROR) for case in cases)
-        diagnosis = _diagnose(diagnostician, question.id, seat) if wrong else None
+        named = [case.mistake for case in cases if case.mistake]
+        diagnosis = _diagnose(diagnostician, question.id, seat, named) if wrong else None
         results.append(QuestionResult(question.id, question.points, tuple(cases), diagnosis))
     return results
 
 
-def _sit_all(
-    exam: Exam, cases: list[Case], seat: Seat, seed: int, record: Callable[[CaseResult], None]
-) -> list[CaseResult]:
+def _sit_all(exam: Exam, cases: list[Case], seat: Seat, seed: int, to_the_end: bool) -> list[CaseResult]:
     results: list[CaseResult] = []
     lost: list[CaseResult] = []
     for case in cases:
@@ -49,11 +48,11 @@ def _sit_all(
             result = _sit(exam, case, seat, seed)
             lost += [result] if result.verdict in LOST else []
         else:
-            result = exam.record(
-                case, seed, Ruling(lost[-1].verdict, "not run: earlier cases of this question lost the box")
-            )
+            ruling = Ruling(lost[-1].verdict, "not run: earlier cases of this question lost the box")
+            result = exam.record(case, seed, ruling)
         results.append(result)
-        record(result)
+        if not to_the_end and result.verdict is not Verdict.PASSED:
+            break
     return results
 
 
@@ -67,10 +66,10 @@ def _sit(exam: Exam, case: Case, seat: Seat, seed: int) -> CaseResult:
     return result
 
 
-def _diagnose(diagnostician: Diagnostician, question: str, seat: Seat) -> Diagnosis | None:
+def _diagnose(diagnostician: Diagnostician, question: str, seat: Seat, named: list[str]) -> Diagnosis | None:
     """The mistake that fits; none where the box is lost while looking."""
     try:
-        return diagnostician.diagnose(question, seat.student())
+        return diagnostician.diagnose(question, seat.student(), named)
     except (StudentFault, Infrastructure):
         seat.renew()
         return None

@@ -197,7 +197,7 @@ def _inputs(sign=None):
     q, keys, values = (torch.randn(*s, generator=g, dtype=F64) for s in ((3,), (5, 3), (5, 4)))
     if sign is not None:
         q = torch.tensor([2.0, 0.0, 3.0], dtype=F64)
-        keys[2] = sign * q / 7 + torch.tensor([0.0, 2.0, 0.0], dtype=F64)  # q . k_2 = sign * 13 / 7, exactly 0 for sign 0
+        keys[2] = sign * q / 7 + torch.tensor([0.0, 2.0, 0.0], dtype=F64)  # q . k_2 = sign * 13 / 7
     return q, keys, values
 
 

@@ -121,6 +121,9 @@ MISTAKES = [{'label': 'unnormalised',
              'probe_kernel_of_two_vectors': {'shape': [],
                                              'norm': 2.765362,
                                              'at': [2.1199863, -0.37869974, -2.6191641, 2.6043182]},
+             'probe_kernel_value': {'shape': [],
+                                    'norm': 1.4478168,
+                                    'at': [1.1099277, -0.19826983, -1.3712743, 1.3635017]},
              'probe_kernel_of_another_width': {'shape': [],
                                                'norm': 20.536879,
                                                'at': [15.744015, -2.8124024, -19.451144, 19.340892]}}},
@@ -138,6 +141,9 @@ MISTAKES = [{'label': 'unnormalised',
              'probe_kernel_of_two_vectors': {'shape': [],
                                              'norm': 1.4036236,
                                              'at': [1.0760482, -0.19221784, -1.3294175, 1.3218821]},
+             'probe_kernel_value': {'shape': [],
+                                    'norm': 1.1312829,
+                                    'at': [0.86726589, -0.15492241, -1.0714747, 1.0654014]},
              'probe_kernel_of_another_width': {'shape': [],
                                                'norm': 1.2079067,
                                                'at': [0.92600741, -0.16541559, -1.1440477, 1.137563]}}},
@@ -156,6 +162,9 @@ MISTAKES = [{'label': 'unnormalised',
              'probe_kernel_of_two_vectors': {'shape': [],
                                              'norm': 2.765362,
                                              'at': [2.1199863, -0.37869974, -2.6191641, 2.6043182]},
+             'probe_kernel_value': {'shape': [],
+                                    'norm': 0.83589743,
+                                    'at': [0.64081704, -0.11447114, -0.79170558, 0.78721807]},
              'probe_kernel_of_another_width': {'shape': [],
                                                'norm': 20.536879,
                                                'at': [15.744015, -2.8124024, -19.451144, 19.340892]}}},
@@ -174,6 +183,9 @@ MISTAKES = [{'label': 'unnormalised',
              'probe_kernel_of_two_vectors': {'shape': [],
                                              'norm': 2.4982449,
                                              'at': [1.9152086, -0.34211967, -2.3661689, 2.352757]},
+             'probe_kernel_value': {'shape': [],
+                                    'norm': 0.85215926,
+                                    'at': [0.65328371, -0.1166981, -0.80710769, 0.80253287]},
              'probe_kernel_of_another_width': {'shape': [],
                                                'norm': 1.0689391,
                                                'at': [0.81947183, -0.1463848, -1.0124269, 1.0066883]}}},
@@ -192,6 +204,9 @@ MISTAKES = [{'label': 'unnormalised',
              'probe_kernel_of_two_vectors': {'shape': [],
                                              'norm': 0.57185649,
                                              'at': [-0.43839755, 0.078312319, 0.54162384, -0.53855383]},
+             'probe_kernel_value': {'shape': [],
+                                    'norm': 0.21365238,
+                                    'at': [0.16379053, -0.029258413, -0.2023571, 0.20121011]},
              'probe_kernel_of_another_width': {'error': 'ZeroDivisionError'}}}]
 
 explain = Explainer("q1_6", globals(), mistakes=MISTAKES, hidden_topics=['values', 'query comes first', 'constant targets', 'sizes', 'order of points', 'kernel form', 'kernel ratios', 'kernel makes attention', 'regression is attention'])
@@ -308,6 +323,11 @@ def probe_kernel_of_two_vectors(attention_kernel):
     x, xs, _ = _inputs()
     kernel = attention_kernel(3)
     return number(kernel(x[0], xs[0]), "the kernel") / number(kernel(x[0], xs[1]), "the kernel")
+
+
+def probe_kernel_value(attention_kernel):
+    x, xs, _ = _inputs()
+    return number(attention_kernel(3)(x[0], xs[0]), "the kernel")
 
 
 def probe_kernel_of_another_width(attention_kernel):

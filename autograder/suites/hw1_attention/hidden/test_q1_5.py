@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from autograder.judge.verdicts import StudentError
 from course_utils.checking import check, same, tensor
 from course_utils.reversal import D_MODEL, LENGTH, STEPS, VOCAB, greedy_accuracy, reversal_batch, train_reversal
 
@@ -143,6 +144,23 @@ def test_amount_of_padding(AttentionSeq2Seq, rng):
     same(empty, none, "the logits with a mask that is False everywhere, against those without a mask", **close)
 
 
+def test_nothing_but_padding(AttentionSeq2Seq, rng):
+    """A source that is all padding is refused or gives weights 0: never NaN, and the other rows do not notice."""
+    src, tgt_in, padding = _batch(rng)
+    padding[1] = True
+    model = _lively(AttentionSeq2Seq, rng)
+    alone, _ = _run(model, src[:1], tgt_in[:1], padding[:1])
+    try:
+        got = model(src, tgt_in, key_padding_mask=padding)
+    except StudentError:  # a packed sequence, for one, cannot be empty
+        return
+    logits, weights = tensor(got[0], "the logits", (3, 5, VOCAB_TGT)), tensor(got[1], "the weights", (3, 5, 6))
+    check(logits.isfinite().all() and weights.isfinite().all(), "a source that is all padding gives NaN: a softmax over "
+          "nothing but -inf has no value. The card asks for weights 0 there", mistake="all-padding-nan")
+    check(weights[1].abs().max() < 1e-6, "a source that is all padding has weights that are not 0")
+    same(logits[:1], alone, "the logits of a row beside one that is all padding", rtol=1e-4, atol=1e-4)
+
+
 def test_every_source_token_counts(AttentionSeq2Seq, rng):
     """Changing any real source token moves the logits and the weights of its row."""
     src, tgt_in, padding = _batch(rng)
@@ -239,7 +257,8 @@ def test_gradients_reach_every_parameter(AttentionSeq2Seq, rng):
         told = (gradients[name] * along).sum().item() if name in gradients else 0.0
         scale = max(1.0, gradients[name].norm().item() if name in gradients else 0.0)
         check(abs(slope - told) <= slack * (scale + abs(slope)), f"moving `{name}` changes the logits at the rate "
-              f"{slope:.4g}, but its gradient says {told:.4g}: is something detached, under no_grad, or `.data`?")
+              f"{slope:.4g}, but its gradient says {told:.4g}: is something detached, under no_grad, or `.data`?",
+              mistake="encoder-states-detached")
 
 
 @pytest.mark.weight(3)

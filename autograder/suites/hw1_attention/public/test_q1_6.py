@@ -104,6 +104,11 @@ def probe_kernel_of_two_vectors(attention_kernel):
     return number(kernel(x[0], xs[0]), "the kernel") / number(kernel(x[0], xs[1]), "the kernel")
 
 
+def probe_kernel_value(attention_kernel):
+    x, xs, _ = _inputs()
+    return number(attention_kernel(3)(x[0], xs[0]), "the kernel")
+
+
 def probe_kernel_of_another_width(attention_kernel):
     kernel = attention_kernel(16)
     a, b = torch.linspace(-1, 1, 16, dtype=F64), torch.linspace(0, 1, 16, dtype=F64)
