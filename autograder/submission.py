@@ -15,10 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import jupytext
-import nbformat
 from IPython.core.inputtransformer2 import TransformerManager
 
-from autograder.builder.notebooks import student_cells
 from autograder.homework import Homework, defined_names
 
 MAX_BYTES = 32 * 2**20
@@ -87,21 +85,15 @@ def parse_submission(raw: bytes, suffix: str, homework: Homework) -> Submission:
 
 
 def reference_submission(homework: Homework, question: str | None = None, paste: str = "") -> Submission:
-    """The reference as a submission, through the same reader; `paste` goes below the answer to `question`."""
-    whole = _made_submission(homework, solved=True)
+    """The homework's source as a submission, through the same reader; `paste` goes below the answer to `question`."""
+    whole = _whole_reference(homework)
     cells = (replace(cell, source=f"{cell.source}\n\n{paste}") if cell.id == question else cell for cell in whole.cells)
     return replace(whole, cells=tuple(cells))
 
 
-def stub_submission(homework: Homework) -> Submission:
-    """The notebook as students get it, untouched."""
-    return _made_submission(homework, solved=False)
-
-
 @cache
-def _made_submission(homework: Homework, solved: bool) -> Submission:
-    notebook = nbformat.v4.new_notebook(cells=student_cells(homework, solved))
-    return parse_submission(nbformat.writes(notebook).encode(), ".ipynb", homework)
+def _whole_reference(homework: Homework) -> Submission:
+    return parse_submission(homework.source.read_bytes(), ".py", homework)
 
 
 def given_cells(homework: Homework) -> list[str]:

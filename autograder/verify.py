@@ -9,8 +9,10 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from functools import cache
 
+import nbformat
 import torch
 
+from autograder.builder.notebooks import student_cells
 from autograder.homework import Homework, read_homework
 from autograder.judge.diagnosis import Diagnostician
 from autograder.judge.exam import Exam
@@ -19,7 +21,7 @@ from autograder.judge.local import reference_names, sit_locally
 from autograder.judge.results import CaseResult, QuestionResult
 from autograder.judge.seat import Seat
 from autograder.judge.verdicts import Verdict
-from autograder.submission import Submission, reference_submission, stub_submission
+from autograder.submission import Submission, parse_submission, reference_submission
 
 
 @dataclass(frozen=True)
@@ -125,7 +127,8 @@ def _jobs(homework: Homework, seed: int) -> Iterator[Job]:
 
 def _submission(homework: Homework, job: Job) -> Submission:
     if job.kind == "stub":
-        return stub_submission(homework)
+        notebook = nbformat.v4.new_notebook(cells=student_cells(homework, solved=False))
+        return parse_submission(nbformat.writes(notebook).encode(), ".ipynb", homework)
     entries = {"mistake": homework.mistakes, "variant": homework.variants}.get(job.kind, {})
     paste = next((entry.source for entry in entries.get(job.question, []) if entry.label == job.label), "")
     return reference_submission(homework, job.question, paste)

@@ -14,7 +14,7 @@ import pytest
 from nbgrader.nbgraderformat import MetadataValidator
 
 from autograder.builder import write as writing
-from autograder.builder.notebooks import solution_notebook, source_notebook, student_notebook
+from autograder.builder.notebooks import FOLD, solution_notebook, source_notebook, student_notebook
 from autograder.builder.release import release_files
 from autograder.builder.write import stale, write
 from autograder.homework import BEGIN, END, Homework, homework_names, read_homework
@@ -83,7 +83,8 @@ def test_stubs_keep_signature_and_docstring_and_nothing_of_the_solution(homework
 
 def test_the_help_is_folded_and_the_card_is_there(homework: Homework) -> None:
     text = "\n".join(cell.source for cell in student_notebook(homework).cells if cell.cell_type == "markdown")
-    assert text.count("<details>") == 3 * len(homework.questions)
+    for step in FOLD.values():
+        assert text.count(f"<details><summary>{step}</summary>") == len(homework.questions)
     assert "True = padding" in text
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import ctypes
+import hashlib
 import multiprocessing
 import os
 import signal
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,10 +22,11 @@ from autograder.box.sandbox import pick
 from autograder.errors import BadInput
 from autograder.grading.collect import Entry, collect
 from autograder.grading.journal import Journal, Outcome
-from autograder.grading.outputs import write_outputs
+from autograder.grading.outputs import score_changes, write_outputs
 from autograder.grading.progress import Progress
-from autograder.grading.task import Task, grade_task, suite_digest
+from autograder.grading.task import Task, factory, grade_task, suite_digest, tools
 from autograder.homework import Homework, read_homework
+from autograder.judge.verdicts import Infrastructure
 
 JOURNAL = "results.jsonl"
 STAGED = "regrade.jsonl"
@@ -119,8 +122,6 @@ def _finished(entry: Entry, journal: Journal, options: Run) -> bool:
 
 def blank(task: Task, status: str = "", note: str = "") -> Outcome:
     """An outcome without results, for a task that was not or could not be run."""
-    import hashlib
-
     digest = hashlib.sha256(task.content).hexdigest()
     return Outcome(task.student, task.path, digest, task.suite, task.seed, status, notes=(note,) if note else ())
 
@@ -193,7 +194,8 @@ def _executor(options: Run, tasks: int) -> Iterator[Executor]:
     workers = max(1, min(options.jobs or os.cpu_count() or 1, tasks))
     context = multiprocessing.get_context("fork")
     torch.set_num_threads(1)
-    pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_start_worker)
+    tools(options.homework)[1].warm_up()  # once, before the workers are forked
+    pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_start_worker, initargs=(options.sandbox,))
     try:
         yield pool
     except BaseException:
@@ -204,13 +206,13 @@ def _executor(options: Run, tasks: int) -> Iterator[Executor]:
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _start_worker() -> None:
-    """A worker leaves Ctrl-C to the parent and dies with it."""
-    import ctypes
-
+def _start_worker(sandbox: str) -> None:
+    """A worker leaves Ctrl-C to the parent, dies with it, and has its boxes warm up while it reads its first task."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
     torch.set_num_threads(1)
+    with suppress(Infrastructure):  # told with the first task
+        factory(sandbox)
 
 
 @contextmanager
@@ -241,8 +243,6 @@ def _merged(new: Outcome, old: Outcome | None, options: Run, homework: Homework)
 
 def _apply(journal: Journal, staged: Journal, homework: Homework, tell: Callable[[str], None]) -> None:
     """Tell whose score changes, then make it so."""
-    from autograder.grading.outputs import score_changes
-
     changes = list(score_changes(homework, journal.outcomes, staged.outcomes))
     tell("\n".join(["Score changes:", *changes]) if changes else "No score changes.")
     for outcome in staged.outcomes.values():

@@ -140,7 +140,7 @@ class Grader:
 
     def _tasks(self, folder: Path, expected: dict[str, Any], kit: Kit) -> dict[str, Any]:
         outcomes: dict[str, Outcome] = {}
-        for name in expected.get("submissions", [_submission(folder).name]):
+        for name in expected.get("submissions") or [_submission(folder).name]:
             path = folder / name
             suffix = expected.get("suffix", path.suffix if path.name != "make.py" else ".ipynb")
             if path.name == "make.py":
@@ -199,7 +199,7 @@ class Grader:
         return result
 
     def _run(self, source: Path, out: Path) -> dict[str, Any]:
-        done = subprocess.run(_command(source, out), capture_output=True, text=True, cwd=self.work)
+        done = subprocess.run(_command(source, out, jobs=1), capture_output=True, text=True, cwd=self.work)
         grades = (out / "grades.csv").read_text() if (out / "grades.csv").is_file() else ""
         pages = {page.stem: page.read_text() for page in sorted(out.glob("feedback/*.html"))}
         files = [path for path in out.rglob("*") if path.is_file()]
@@ -215,7 +215,7 @@ class Grader:
     def _killed(self, source: Path, out: Path, when: dict[str, Any]) -> dict[str, Any]:
         """Kill a run once its journal holds so many submissions, after a little while longer."""
         before = _family(os.getpid())
-        run = subprocess.Popen(_command(source, out), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=self.work)
+        run = subprocess.Popen(_command(source, out, jobs=2), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=self.work)
         while run.poll() is None and sum(kind == "submission" for kind, _ in _records(out / "results.jsonl")) < when["after"]:
             time.sleep(0.02)
         time.sleep(random.Random(when["after"]).random() / 4)
@@ -233,6 +233,7 @@ class Grader:
     # what nobody may touch
 
     def _state(self) -> dict[str, Any]:
+        _reap()
         family = _family(os.getpid())
         return {
             "canaries": _snapshot([self.work / "canaries", COURSE, self.work / "home"]),
@@ -349,17 +350,21 @@ def _parent(pid: int) -> int:
 def _settle(done: Callable[[], bool]) -> None:
     deadline = time.monotonic() + SETTLE
     while not done() and time.monotonic() < deadline:
-        while True:  # we are the parent of whatever is orphaned below us
-            try:
-                if os.waitpid(-1, os.WNOHANG)[0] == 0:
-                    break
-            except ChildProcessError:
-                break
+        _reap()
         time.sleep(0.05)
 
 
-def _command(source: Path, out: Path) -> list[str]:
-    told = ["--assignment", HOMEWORK, "--out", str(out), "--jobs", "2"]
+def _reap() -> None:
+    """Bury the dead: we are the parent of whatever is orphaned below us."""
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    except ChildProcessError:
+        pass
+
+
+def _command(source: Path, out: Path, jobs: int) -> list[str]:
+    told = ["--assignment", HOMEWORK, "--out", str(out), "--jobs", str(jobs)]
     return [sys.executable, "-m", "autograder", "grade", str(source), *told]
 
 

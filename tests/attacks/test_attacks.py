@@ -106,7 +106,7 @@ class Judges:
             return {"broken": "not run"}
         judge = self._idle.get() or Judge()
         result = judge.hello if "sandbox" not in judge.hello else judge.grade(folder)
-        if "honest_after" not in result:
+        if result.get("harm", True):
             judge.close()
             self._idle.put(None)
         else:

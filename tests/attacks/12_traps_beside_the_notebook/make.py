@@ -19,7 +19,6 @@ class Gadget:
 def make(kit, place: Path):
     command = f"touch {kit.trap}/{kit.places['@TOKEN@']}"
     code = f"import os\nos.system({command!r})\nprint('ESC' + 'APED')\nraise SystemExit(0)\n"
-    stub = kit.percent("# %%\n", [])
     source = place / "submissions"
     traps = {
         "shadows": {name: code for name in SHADOWS},
@@ -35,7 +34,7 @@ def make(kit, place: Path):
             data = content.encode() if isinstance(content, str) else content
             (folder / name).write_bytes(data)
             (folder / "tests" / name).write_bytes(data)
-    (source / "conftest.py").write_text(code)
+    (source / "conftest.py").write_text(f"import os\nos.system({command!r})\n")
     (source / "solver").mkdir()
     (source / "solver" / "hw9_target.ipynb").symlink_to(place / "submissions" / "honest" / "hw9_target.ipynb")
     (source / "reader").mkdir()

@@ -1,0 +1,27 @@
+# %% Every call takes nearly all the time that a call may take.
+import time
+
+import torch
+
+
+def row_weights(scores, blocked=None):
+    time.sleep(0.8)
+    return scores
+
+
+class Gate(torch.nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        time.sleep(0.8)
+
+    def forward(self, x):
+        time.sleep(0.8)
+
+
+def make_kernel(width):
+    time.sleep(0.8)
+    return lambda x, y: time.sleep(0.8)
+
+
+def describe(values):
+    time.sleep(0.8)
