@@ -66,7 +66,7 @@ def _notebook(homework: Homework, cells: list[NotebookNode]) -> NotebookNode:
     notebook.metadata = {
         "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
         "language_info": {"name": "python"},
-        "otter": {"OK_FORMAT": False, "assignment_name": homework.name},
+        "otter": {"assignment_name": homework.name},
         "course": {"generated_from": f"solutions/{homework.name}.py"},
     }
     return nbformat.from_dict(notebook)
