@@ -54,7 +54,7 @@ def make_kernel(width): return abs
 def describe(values): return {}
 """
 SECRET = "token-of-the-judge"
-SETTLE = 20.0  # seconds in which what was killed has to be gone
+SETTLE = 10.0  # seconds in which what was killed has to be gone
 
 
 class Stuck(BaseException):

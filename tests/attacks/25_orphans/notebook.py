@@ -7,7 +7,10 @@ import time
 
 def orphan():
     if os.fork() == 0:
-        os.setsid()
+        try:
+            os.setsid()
+        except OSError:
+            pass
         if os.fork() == 0:
             for number in range(1, 65):
                 try:
@@ -20,7 +23,7 @@ def orphan():
 
 
 orphan()
-subprocess.Popen(["/bin/sh", "-c", "trap '' TERM HUP; while :; do sleep 1000; done"], start_new_session=True)
+subprocess.Popen(["/bin/sh", "-c", "setsid true; trap '' TERM HUP; while :; do sleep 1000; done"])
 print("left behind")
 
 
