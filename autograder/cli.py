@@ -68,6 +68,7 @@ def _parser() -> argparse.ArgumentParser:
     grade.add_argument("--only", metavar="STUDENT", help="grade this one alone")
     grade.add_argument("--question", help="grade this question alone")
     grade.add_argument("--seed", type=int, default=0, help="seed of the random inputs")
+    grade.add_argument("--public-only", action="store_true", help="only the checks that students have: a quick look")
     grade.add_argument(
         "--regrade", action="store_true", help="grade again what is graded; score changes are told first"
     )
@@ -163,6 +164,7 @@ def _grade(options: argparse.Namespace) -> int:
             question=options.question,
             seed=options.seed,
             regrade=options.regrade,
+            public_only=options.public_only,
         )
     )
     troubled = [outcome for outcome in finished.outcomes if outcome.status == "infrastructure"]

@@ -47,6 +47,7 @@ class Run:
     question: str | None = None
     seed: int = 0
     regrade: bool = False
+    public_only: bool = False
 
 
 @dataclass(frozen=True)
@@ -96,19 +97,17 @@ def _chosen(options: Run) -> list[Entry]:
 
 
 def _task(entry: Entry, options: Run) -> Task:
-    questions = (options.question,) if options.question else ()
-    suite = suite_digest(options.homework)
-    content = entry.content or b""
     return Task(
-        options.homework,
-        entry.student,
-        entry.path,
-        content,
-        entry.suffix,
-        suite,
-        options.seed,
-        options.sandbox,
-        questions,
+        homework=options.homework,
+        student=entry.student,
+        path=entry.path,
+        content=entry.content or b"",
+        suffix=entry.suffix,
+        suite=suite_digest(options.homework) + (" public" if options.public_only else ""),
+        seed=options.seed,
+        sandbox=options.sandbox,
+        questions=(options.question,) if options.question else (),
+        public_only=options.public_only,
     )
 
 

@@ -40,6 +40,7 @@ class Task:
     seed: int
     sandbox: str
     questions: tuple[str, ...] = ()  # all where empty
+    public_only: bool = False
 
 
 def grade_task(task: Task) -> Outcome:
@@ -64,7 +65,7 @@ def grade_task(task: Task) -> Outcome:
     candidate = Candidate(submission, boxes)
     questions = [question for question in homework.questions if not task.questions or question.id in task.questions]
     with Seat(candidate.open, boxes.limits.wall) as seat:
-        results = examine(exam, diagnostician, seat, questions, task.seed)
+        results = examine(exam, diagnostician, seat, questions, task.seed, public_only=task.public_only)
     return outcome(
         _status(results),
         cases=tuple(case for result in results for case in result.cases),

@@ -28,11 +28,13 @@ def examine(
     questions: Iterable[Question] | None = None,
     seed: int = 0,
     to_the_end: bool = True,
+    public_only: bool = False,
 ) -> list[QuestionResult]:
     """The results of the questions; unless `to_the_end`, a question's cases after the first that fails are left out."""
     results = []
     for question in exam.homework.questions if questions is None else questions:
-        cases = _sit_all(exam, exam.of_question(question.id), seat, seed, to_the_end)
+        chosen = [case for case in exam.of_question(question.id) if case.public or not public_only]
+        cases = _sit_all(exam, chosen, seat, seed, to_the_end)
         wrong = any(case.verdict in (Verdict.FAILED, Verdict.ERROR) for case in cases)
         named = [case.mistake for case in cases if case.mistake]
         diagnosis = _diagnose(diagnostician, question.id, seat, named) if wrong else None

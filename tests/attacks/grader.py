@@ -36,6 +36,8 @@ from autograder.box.jail import USERS
 from autograder.box.limits import MB, Limits
 from autograder.box.sandbox import pick
 from autograder.box.zygote import _family
+from autograder.errors import BadInput
+from autograder.grading.collect import collect
 from autograder.grading.journal import Journal, Outcome
 from autograder.grading.outputs import report_of, write_outputs
 from autograder.grading.task import Task, factory, grade_task, suite_digest, tools
@@ -87,7 +89,8 @@ class Grader:
         _reset_peak_memory()
         try:
             with _deadline(seconds), self._limits(expected.get("limits", {})):
-                result |= self._class(folder, expected, kit) if expected.get("class") else self._tasks(folder, expected, kit)
+                kind = self._class if expected.get("class") else self._collect if expected.get("collect") else self._tasks
+                result |= kind(folder, expected, kit)
         except Stuck as error:
             result["broken"] = f"the judge did not come back within {seconds:g} seconds\n{_tail(error)}"
         except Exception as error:
@@ -182,7 +185,19 @@ class Grader:
         shutil.rmtree(out)
         return [one | {"bytes": size, "files": files} for one in told]
 
-    # a class, graded by `autograder grade`
+    # a class: what `autograder grade` finds in a source, or makes of it
+
+    def _collect(self, folder: Path, expected: dict[str, Any], kit: Kit) -> dict[str, Any]:
+        place = self.work / f"class-{next(self.serial)}"
+        place.mkdir()
+        try:
+            entries = collect(runpy.run_path(str(folder / "make.py"))["make"](kit, place), HOMEWORK)
+        except BadInput as error:
+            return {"refused": str(error), "entries": {}}
+        finally:
+            shutil.rmtree(place)
+        kinds = {None: "unreadable", kit.honest(): "honest"}
+        return {"refused": "", "entries": {entry.student: kinds.get(entry.content, "other") for entry in entries}}
 
     def _class(self, folder: Path, expected: dict[str, Any], kit: Kit) -> dict[str, Any]:
         place = self.work / f"class-{next(self.serial)}"

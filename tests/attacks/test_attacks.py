@@ -28,7 +28,7 @@ EXPECTED = {folder.name: tomllib.loads((folder / "expected.toml").read_text()) f
 POINTS = {"q9_1": 30, "q9_2": 30, "q9_3": 20, "q9_4": 20}
 KEYS = {
     "rows", "about", "hole", "seconds", "judge_mb", "bytes", "limits", "submissions", "suffix", "honest", "status",
-    "scores", "verdicts", "cases", "has", "lacks", "notes", "class", "kills", "exit", "grades", "said",
+    "scores", "verdicts", "cases", "has", "lacks", "notes", "class", "kills", "exit", "grades", "said", "collect", "entries", "refused",
 }  # fmt: skip
 ROWS = range(1, 46)  # of the table of attacks and faults
 SECRETS = ("MARK-OF-", "token-of-the-judge", "ESCAPED")  # an attack that gets through says so
@@ -149,6 +149,9 @@ def test_attack(folder, judges):
     assert result["peak_mb"] < expected.get("judge_mb", 300), "the judge itself used that much memory"
     if expected.get("class"):
         _check_class(expected, result)
+    elif expected.get("collect"):
+        assert re.search(expected["refused"], result["refused"]) if "refused" in expected else result["refused"] == ""
+        assert result["entries"] == expected.get("entries", {})
     else:
         for graded in result["graded"]:
             _check_outcome(expected, graded)

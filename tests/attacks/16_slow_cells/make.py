@@ -2,4 +2,4 @@
 
 
 def make(kit):
-    return kit.notebook([kit.cell("import time; time.sleep(0.4)")] * 40)
+    return kit.notebook([kit.cell("import time; time.sleep(0.3)")] * 40)

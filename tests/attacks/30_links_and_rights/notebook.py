@@ -14,7 +14,7 @@ for target in [*"@CANARIES@".split("|"), "@COURSE@", "@REPOSITORY@", torch.__fil
         "rmtree": lambda: shutil.rmtree(target) if os.path.isdir(target) else os.unlink(target),
         "rename": lambda: os.rename(target, "renamed"),
         "attribute": lambda: os.setxattr(target, "user.x", b"1"),
-        "through a link": lambda: (os.symlink(target, "sym"), open("sym", "a").write("x")),
+        "through a link": lambda: (os.symlink(target, "sym"), open("sym", "r+").write("x")),
     }.items():
         try:
             action()

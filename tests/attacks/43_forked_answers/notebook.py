@@ -1,8 +1,6 @@
-# %% Let a child answer, or both.
+# %% Let children answer, beside their parent or in its place.
 import os
 import time
-
-import torch
 
 
 def row_weights(scores, blocked=None):
@@ -11,18 +9,13 @@ def row_weights(scores, blocked=None):
     return 2 * scores
 
 
-class Gate(torch.nn.Module):
-    def __init__(self, dim):
-        super().__init__()
-        self.linear = torch.nn.Linear(dim, dim)
-
-    def forward(self, x):
-        if os.fork():  # the parent waits, the child is the server from now on
-            time.sleep(1000)
-        return x
-
-
 def make_kernel(width):
-    for _ in range(4):
+    for _ in range(3):
         os.fork()
     return lambda x, y: 1.0
+
+
+def describe(values):
+    if os.fork():  # the parent waits, the child is the server from now on
+        time.sleep(1000)
+    return {}

@@ -22,8 +22,7 @@ class Gate(torch.nn.Module):
 
 
 def make_kernel(width):
-    ours, theirs = socket.socketpair()
-    os.dup2(theirs.fileno(), 3)
+    os.dup2(os.pipe()[0], 3)
     return lambda x, y: 1.0
 
 

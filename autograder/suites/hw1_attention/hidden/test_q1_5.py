@@ -155,8 +155,8 @@ def test_nothing_but_padding(AttentionSeq2Seq, rng):
     except StudentError:  # a packed sequence, for one, cannot be empty
         return
     logits, weights = tensor(got[0], "the logits", (3, 5, VOCAB_TGT)), tensor(got[1], "the weights", (3, 5, 6))
-    check(logits.isfinite().all() and weights.isfinite().all(), "a source that is all padding gives NaN: a softmax over "
-          "nothing but -inf has no value. The card asks for weights 0 there", mistake="all-padding-nan")
+    check(logits.isfinite().all() and weights.isfinite().all(), "a source that is all padding gives NaN: a softmax "
+          "over nothing but -inf has no value. The card asks for weights 0 there", mistake="all-padding-nan")
     check(weights[1].abs().max() < 1e-6, "a source that is all padding has weights that are not 0")
     same(logits[:1], alone, "the logits of a row beside one that is all padding", rtol=1e-4, atol=1e-4)
 
