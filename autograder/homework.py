@@ -93,10 +93,10 @@ def read_homework(name: str, solutions: Path = SOLUTIONS, suites: Path = SUITES)
     return homework
 
 
-def defined_names(source: str) -> tuple[str, ...]:
+def defined_names(code: ast.Module) -> tuple[str, ...]:
     """The public names that a piece of code defines at its top level."""
     names: list[str] = []
-    for node in ast.parse(source).body:
+    for node in code.body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             names.append(node.name)
         elif isinstance(node, ast.Assign):
@@ -114,7 +114,7 @@ def _questions(cells: list[PercentCell]) -> Iterator[Question]:
             points=meta["points"],
             minutes=meta["minutes"],
             difficulty=meta["difficulty"],
-            names=defined_names(cell.source),
+            names=defined_names(ast.parse(cell.source)),
             answer=cell.source,
             line=cell.line,
             seconds=meta.get("seconds"),

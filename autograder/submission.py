@@ -150,38 +150,39 @@ def _found(position: int, grade_id: Any, tags: Any, source: Any) -> _Found:
     text = source if isinstance(source, str) else ""
     if len(text) > MAX_SOURCE:
         raise BadSubmission(f"Cell {position} is longer than {MAX_SOURCE // 2**20} MB.")
-    text = _plain_python(text)
-    try:
-        answered = frozenset(defined_names(text)) - _stub_names(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        answered = frozenset()
+    text, tree = _plain_python(text)
     return _Found(
         position=position,
         grade_id=grade_id if isinstance(grade_id, str) else "",
         tags={tag for tag in tags if isinstance(tag, str)} if isinstance(tags, list) else set(),
         source=text,
-        answered=answered,
+        answered=frozenset(defined_names(tree)) - _stub_names(tree),
     )
 
 
-def _plain_python(source: str) -> str:
-    """Cells that hold magics or shell lines become plain Python in which those lines do nothing."""
+def _plain_python(source: str) -> tuple[str, ast.Module]:
+    """The cell as plain Python in which magics and shell lines do nothing, and what it parses to (nothing at worst)."""
+    tree = _parsed(source)
+    if tree is None and re.search(r"[%!?]", source):
+        try:
+            source = str(TransformerManager().transform_cell(source))
+        except Exception:  # the box reports the syntax error at its line
+            return source, ast.Module([], [])
+        tree = _parsed(source)
+    return source, tree or ast.Module([], [])
+
+
+def _parsed(source: str) -> ast.Module | None:
     try:
-        ast.parse(source)
-        return source
+        return ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        if not re.search(r"[%!?]", source):
-            return source
-    try:
-        return str(TransformerManager().transform_cell(source))
-    except Exception:  # the box reports the syntax error at its line
-        return source
+        return None
 
 
-def _stub_names(source: str) -> set[str]:
+def _stub_names(tree: ast.Module) -> set[str]:
     """The top-level definitions that still raise the course's NotImplementedError."""
     names = set()
-    for node in ast.parse(source).body:
+    for node in tree.body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             raised = (child.exc for child in ast.walk(node) if isinstance(child, ast.Raise))
             calls = (exc for exc in raised if isinstance(exc, ast.Call) and isinstance(exc.func, ast.Name))

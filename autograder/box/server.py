@@ -63,7 +63,6 @@ class Server:
             "call": self._call,
             "method": self._method,
             "backward": self._backward,
-            "seed": self._seed,
             "files": self._files,
         }
 
@@ -79,7 +78,7 @@ class Server:
         printed = Capture(self._output)
         try:
             with printed:
-                self._release(message)
+                self._prepare(message)
                 reply = self._operations[message["op"]](message, tensors)
         except self._caught as error:
             reply = {"error": self._describe(error)}
@@ -90,7 +89,12 @@ class Server:
         except self._caught as error:
             return protocol.pack({"error": self._describe(error)}, header.nonce, header.sequence, protocol.TO_JUDGE)
 
-    def _release(self, message: dict[str, Any]) -> None:
+    def _prepare(self, message: dict[str, Any]) -> None:
+        """What a request asks for besides: to forget objects, and to seed the random numbers."""
+        if "seed" in message:
+            torch.manual_seed(message["seed"])
+            np.random.seed(message["seed"] % 2**32)
+            random.seed(message["seed"])
         for number in message.get("release", ()):
             self._graphs.pop(number, None)
         for number in message.get("drop", ()):
@@ -180,12 +184,6 @@ class Server:
         else:
             raise ProtocolError(f"no operation {name}")
         return {"value": export(values, self._keep)[0]}
-
-    def _seed(self, message: dict[str, Any], _: list[Tensor]) -> dict[str, Any]:
-        torch.manual_seed(message["seed"])
-        np.random.seed(message["seed"] % 2**32)
-        random.seed(message["seed"])
-        return {"value": None}
 
     def _files(self, message: dict[str, Any], _: list[Tensor]) -> dict[str, Any]:
         """Put files of the submission (name -> bytes as a tensor) beside the notebook."""

@@ -36,12 +36,15 @@ class Student:
         self._channel = channel
         self.wall = wall  # seconds for each request; may be changed between requests
         self.printed = ""
+        self._known: dict[str, str | None] = {}  # what the names are, as far as they were asked for
+        self._seed: int | None = None  # to be sent with the next request
         self._graphs: list[int] = []  # what the box may forget, told with the next request
         self._handles: list[int] = []
 
     def load(self, cells: Iterable[Mapping[str, Any]], *, wall: float | None = None) -> list[CellOutcome]:
         """Run cells in order, each with `id`, `source` and names to `keep`; one that fails does not stop the next."""
         sent = [dict(cell) for cell in cells]
+        self._known.clear()
         replies = checked(self._ask({"op": "load", "cells": sent}, wall), list)
         if len(replies) != len(sent):
             raise StudentCrash(NO_ANSWER)
@@ -62,7 +65,9 @@ class Student:
 
     def __getitem__(self, name: str) -> Any:
         """A proxy of the student's function or class, or the value if it is data; `NotAnswered` if there is none."""
-        kind = self.kinds([name]).get(name)
+        if name not in self._known:
+            self._known[name] = self.kinds([name]).get(name)
+        kind = self._known[name]
         if kind is None:
             raise NotAnswered(f"`{name}` is not defined in your notebook.")
         if kind in ("callable", "class"):
@@ -80,13 +85,15 @@ class Student:
         self._ask({"op": "files", "files": content | empty})
 
     def seed(self, seed: int) -> None:
-        """Seed torch, numpy and random on the student's side."""
-        self._ask({"op": "seed", "seed": seed})
+        """Seed torch, numpy and random on the student's side, with the next request."""
+        self._seed = seed
 
     def _ask(self, message: dict[str, Any], wall: float | None = None) -> Any:
         return self._exchange(message, wall)["value"]
 
     def _exchange(self, message: dict[str, Any], wall: float | None = None) -> dict[str, Any]:
+        if self._seed is not None:
+            message["seed"], self._seed = self._seed, None
         if self._graphs:
             message["release"], self._graphs = self._graphs, []
         if self._handles:

@@ -1,6 +1,7 @@
 """A judge in a process of its own: grades attacks between honest submissions and tells what became of both.
 
-    AUTOGRADER_COURSE=<copy of course/> python grader.py <work folder>      folders in, JSON out, one line each
+Run by test_attacks.py as `AUTOGRADER_COURSE=<copy of course/> python grader.py <work folder>`: folders of attacks come
+in on standard input, one line each, and what became of them goes out as JSON.
 """
 
 from __future__ import annotations
@@ -30,7 +31,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from kit import Kit
 
 from autograder.box.jail import USERS
 from autograder.box.limits import MB, Limits
@@ -43,6 +43,7 @@ from autograder.grading.outputs import report_of, write_outputs
 from autograder.grading.task import Task, factory, grade_task, suite_digest, tools
 from autograder.judge.verdicts import Infrastructure
 from autograder.places import COURSE, REPOSITORY
+from kit import Kit
 
 HOMEWORK = "hw9_target"
 LIMITS = Limits(
@@ -89,8 +90,7 @@ class Grader:
         _reset_peak_memory()
         try:
             with _deadline(seconds), self._limits(expected.get("limits", {})):
-                kind = self._class if expected.get("class") else self._collect if expected.get("collect") else self._tasks
-                result |= kind(folder, expected, kit)
+                result |= self._way(expected)(folder, expected, kit)
         except Stuck as error:
             result["broken"] = f"the judge did not come back within {seconds:g} seconds\n{_tail(error)}"
         except Exception as error:
@@ -100,6 +100,9 @@ class Grader:
         self.honest = result["honest_after"] = self._honest()
         result["harm"] = self._harm(before, token)
         return result
+
+    def _way(self, expected: dict[str, Any]) -> Callable[[Path, dict[str, Any], Kit], dict[str, Any]]:
+        return self._class if expected.get("class") else self._collect if expected.get("collect") else self._tasks
 
     def _places(self, token: str) -> dict[str, str]:
         """What an attack may know of its surroundings, so that no wall is only a matter of not knowing."""
@@ -230,8 +233,9 @@ class Grader:
     def _killed(self, source: Path, out: Path, when: dict[str, Any]) -> dict[str, Any]:
         """Kill a run once its journal holds so many submissions, after a little while longer."""
         before = _family(os.getpid())
-        run = subprocess.Popen(_command(source, out, jobs=2), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=self.work)
-        while run.poll() is None and sum(kind == "submission" for kind, _ in _records(out / "results.jsonl")) < when["after"]:
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        run = subprocess.Popen(_command(source, out, jobs=2), cwd=self.work, **quiet)
+        while run.poll() is None and _closed(out / "results.jsonl") < when["after"]:
             time.sleep(0.02)
         time.sleep(random.Random(when["after"]).random() / 4)
         if when["who"] == "run":
@@ -265,7 +269,8 @@ class Grader:
         users = range(keeper._plan.first_user, keeper._plan.first_user + USERS) if keeper else range(0)
         _settle(lambda: _family(os.getpid()) == before["processes"] and not _of_users(users))
         after = self._state()
-        harm = [f"{name} changed: {before[name]} -> {after[name]}" for name in ("threads", "settings") if before[name] != after[name]]
+        changed = [name for name in ("threads", "settings") if before[name] != after[name]]
+        harm = [f"{name} changed: {before[name]} -> {after[name]}" for name in changed]
         harm += [f"a file changed: {path}" for path in _differences(before["canaries"], after["canaries"])]
         if after["processes"] != before["processes"]:
             harm += [f"a process is left: {_title(pid)}" for pid in sorted(after["processes"] - before["processes"])]
@@ -274,19 +279,30 @@ class Grader:
             harm.append(f"descriptors: {before['descriptors']} -> {after['descriptors']}")
         if left := _of_users(users):
             harm.append(f"processes of a box's user are left: {left}")
-        for place in ("/tmp", "/var/tmp", "/dev/shm", "/", str(Path.cwd()), str(Path.home()), str(COURSE), str(self.work), str(REPOSITORY), str(REPOSITORY / "tests")):
-            if os.path.lexists(f"{place}/{token}"):
-                harm.append(f"a file appeared: {place}/{token}")
-        return harm
+        places = (
+            "/tmp",
+            "/var/tmp",
+            "/dev/shm",
+            "/",
+            ".",
+            Path.home(),
+            COURSE,
+            self.work,
+            REPOSITORY,
+            REPOSITORY / "tests",
+        )
+        return harm + [f"a file appeared in {place}" for place in places if os.path.lexists(f"{place}/{token}")]
 
 
 def _submission(folder: Path) -> Path:
-    return next(path for path in (folder / name for name in ("notebook.py", "notebook.ipynb", "make.py")) if path.is_file())
+    paths = (folder / name for name in ("notebook.py", "notebook.ipynb", "make.py"))
+    return next(path for path in paths if path.is_file())
 
 
 def _make_canaries(work: Path) -> list[Path]:
     """Files that anybody may read and write, and nobody in a box should."""
-    places = [work / "canaries", work / "home", COURSE / "solutions", COURSE / "autograder" / "suites" / HOMEWORK / "hidden"]
+    hidden = COURSE / "autograder" / "suites" / HOMEWORK / "hidden"
+    places = [work / "canaries", work / "home", COURSE / "solutions", hidden]
     files = []
     for place in places:
         place.mkdir(exist_ok=True)
@@ -318,7 +334,7 @@ def _settings() -> dict[str, Any]:
     return {
         "folder": os.getcwd(),
         "environment": hashlib.sha256(repr(sorted(os.environ.items())).encode()).hexdigest(),
-        "limits": [resource.getrlimit(kind) for kind in (resource.RLIMIT_AS, resource.RLIMIT_NOFILE, resource.RLIMIT_CPU)],
+        "limits": [resource.getrlimit(kind) for kind in (resource.RLIMIT_AS, resource.RLIMIT_NOFILE)],
         "path": list(sys.path),
         "torch": [torch.get_num_threads(), str(torch.get_default_dtype()), torch.is_grad_enabled()],
     }
@@ -390,6 +406,10 @@ def _records(journal: Path) -> list[tuple[str, str]]:
     lines = journal.read_bytes().split(b"\n")[:-1]
     records = [json.loads(line) for line in lines]
     return [(record["type"], record.get("id") or record["student"]) for record in records]
+
+
+def _closed(journal: Path) -> int:
+    return sum(kind == "submission" for kind, _ in _records(journal))
 
 
 def _memory() -> float:

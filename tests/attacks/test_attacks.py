@@ -1,4 +1,4 @@
-"""Every folder here is an attack: it must gain nothing, harm nothing and nobody, and end. README.md tells how to add one."""
+"""Every folder here is an attack: it must gain nothing, harm nothing and nobody, and end. To add one, see README.md."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ EXPECTED = {folder.name: tomllib.loads((folder / "expected.toml").read_text()) f
 POINTS = {"q9_1": 30, "q9_2": 30, "q9_3": 20, "q9_4": 20}
 KEYS = {
     "rows", "about", "hole", "seconds", "judge_mb", "bytes", "limits", "submissions", "suffix", "honest", "status",
-    "scores", "verdicts", "cases", "has", "lacks", "notes", "class", "kills", "exit", "grades", "said", "collect", "entries", "refused",
+    "scores", "verdicts", "cases", "has", "lacks", "notes", "class", "kills", "exit", "grades", "said",
+    "collect", "entries", "refused",
 }  # fmt: skip
 ROWS = range(1, 46)  # of the table of attacks and faults
 SECRETS = ("MARK-OF-", "token-of-the-judge", "ESCAPED")  # an attack that gets through says so

@@ -3,6 +3,7 @@ import gc
 import time
 
 import torch
+
 from autograder.box.server import Server
 
 heard, times = [], []

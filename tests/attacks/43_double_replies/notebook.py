@@ -3,6 +3,7 @@ import os
 import sys
 
 import torch
+
 from autograder.box import protocol
 
 

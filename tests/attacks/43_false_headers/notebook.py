@@ -4,6 +4,7 @@ import sys
 import time
 
 import torch
+
 from autograder.box import protocol
 
 

@@ -3,6 +3,7 @@ import gc
 import zlib
 
 import torch
+
 from autograder.box import protocol
 from autograder.box.protocol import Handle
 from autograder.box.server import Server
