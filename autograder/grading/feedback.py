@@ -42,12 +42,14 @@ def _question(result: QuestionResult, outcome: Outcome) -> dict[str, Any]:
         "score": result.score,
         "points": result.points,
         "answered": result.answered,
+        "complete": result.complete,
         "mistake": result.diagnosis.label if result.diagnosis else None,
         "hint": result.diagnosis.hint if result.diagnosis else None,
         "cases": [
             {
                 "id": f"{outcome.student}/{case.case}",
                 "sentence": case.sentence,
+                "variation": case.case.partition("[")[2].rstrip("]"),
                 "public": case.public,
                 "verdict": str(case.verdict),
                 "message": case.message,

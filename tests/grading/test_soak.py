@@ -1,0 +1,41 @@
+"""A long class leaves nothing behind: the judge's memory stays flat, and no process or descriptor leaks."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import psutil
+
+from autograder.box.sandbox import pick
+from autograder.example_class import write_class
+from autograder.grading.task import Task, factory, grade_task, tools
+
+HOMEWORK = "hw1_attention"
+STUDENTS = ("all-right", "wrong-axis", "loses-rows", "untouched", "leaves-early", "truncated-file")
+MB = 2**20
+
+
+def test_200_submissions_leave_memory_flat_and_nothing_open(tmp_path: Path) -> None:
+    homework = tools(HOMEWORK)[0]
+    write_class(homework, tmp_path)
+    contents = [(tmp_path / f"{student}.ipynb").read_bytes() for student in STUDENTS]
+    sandbox, process = pick("auto"), psutil.Process()
+
+    def grade(number: int) -> None:
+        content = contents[number % len(contents)]
+        task = Task(HOMEWORK, f"s{number}", "n.ipynb", content, ".ipynb", "suite", 0, sandbox, public_only=True)
+        assert grade_task(task).status in ("graded", "unreadable")
+
+    def state() -> tuple[int, int]:
+        return len(os.listdir("/proc/self/fd")), len(process.children(recursive=True))
+
+    for number in range(60):
+        grade(number)
+    memory, before = process.memory_info().rss, state()
+    for number in range(60, 200):
+        grade(number)
+    assert state() == before
+    assert process.memory_info().rss - memory < 40 * MB
+    factory(sandbox).close()
+    factory.cache_clear()
