@@ -95,8 +95,9 @@ def test_weights_are_used(attention, rng):
     for options in ({}, {"key_padding_mask": _padding([6, 4, 1])}, {"causal": True}, {"beta": 2.0}):
         out, weights = _run(attention, q, k, v, **options)
         check((weights >= 0).all(), "a weight is negative: weights come after the softmax")
-        same(weights.sum(-1), torch.ones(3, 4, dtype=F64), f"the sum of the weights over the keys with {options or "no mask"}")
-        same(out, weights @ v, f"the output, against your weights times the values, with {options or "no mask"}")
+        told = f"with {options}" if options else "without masks"
+        same(weights.sum(-1), torch.ones(3, 4, dtype=F64), f"the sum of the weights over the keys {told}")
+        same(out, weights @ v, f"the output, against your weights times the values, {told}")
 
 
 @pytest.mark.weight(2)
