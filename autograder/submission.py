@@ -22,7 +22,12 @@ from autograder.homework import Homework, defined_names
 MAX_BYTES = 32 * 2**20
 MAX_CELLS = 2_000
 MAX_SOURCE = 2 * 2**20
+MAX_PERCENT = 2**20  # jupytext is slow
+MAX_PARSED = 100_000  # characters of a cell that is searched for names; longer ones are only run
+MAX_MAGIC = 2_000_000  # characters that IPython may have to read in all: it reads a cell anew for every magic
+MAX_ID = 80
 SKIPPED_TAGS = {"plot", "training"}
+_HEADER = re.compile(r"\A\s*(#!.*\n)?(#[ \t]*-\*-.*\n)*\s*#[ \t]*---[ \t]*\r?\n(#.*\n)*?#[ \t]*---[ \t]*\r?\n")
 
 
 class BadSubmission(Exception):
@@ -135,8 +140,11 @@ def _dict(value: Any) -> dict[str, Any]:
 
 
 def _percent_cells(raw: bytes) -> list[_Found]:
+    if len(raw) > MAX_PERCENT or raw.count(b"\n# %%") > MAX_CELLS:
+        raise BadSubmission(f"The file has more than {MAX_PERCENT // 2**20} MB or {MAX_CELLS} cells.")
     try:
-        cells = jupytext.reads(raw.decode("utf-8-sig"), fmt="py:percent").cells
+        text = _HEADER.sub("", raw.decode("utf-8-sig"))  # YAML, of which we need nothing
+        cells = jupytext.reads(text, fmt="py:percent").cells
     except Exception:  # whatever a parser makes of untrusted bytes, the student gets a sentence
         raise BadSubmission("The file is not Python text in percent format.") from None
     return [
@@ -153,7 +161,7 @@ def _found(position: int, grade_id: Any, tags: Any, source: Any) -> _Found:
     text, tree = _plain_python(text)
     return _Found(
         position=position,
-        grade_id=grade_id if isinstance(grade_id, str) else "",
+        grade_id=_printable(grade_id[:MAX_ID]) if isinstance(grade_id, str) else "",
         tags={tag for tag in tags if isinstance(tag, str)} if isinstance(tags, list) else set(),
         source=text,
         answered=frozenset(defined_names(tree)) - _stub_names(tree),
@@ -163,7 +171,8 @@ def _found(position: int, grade_id: Any, tags: Any, source: Any) -> _Found:
 def _plain_python(source: str) -> tuple[str, ast.Module]:
     """The cell as plain Python in which magics and shell lines do nothing, and what it parses to (nothing at worst)."""
     tree = _parsed(source)
-    if tree is None and re.search(r"[%!?]", source):
+    magics = len(re.findall(r"[%!?]", source)) if tree is None else 0
+    if magics and magics * len(source) <= MAX_MAGIC:
         try:
             source = str(TransformerManager().transform_cell(source))
         except Exception:  # the box reports the syntax error at its line
@@ -172,7 +181,13 @@ def _plain_python(source: str) -> tuple[str, ast.Module]:
     return source, tree or ast.Module([], [])
 
 
+def _printable(text: str) -> str:
+    return "".join(character if character.isprintable() else "?" for character in text)
+
+
 def _parsed(source: str) -> ast.Module | None:
+    if len(source) > MAX_PARSED:
+        return None
     try:
         return ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):

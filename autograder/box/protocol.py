@@ -70,7 +70,6 @@ class Caps:
     names: bool
     count: int = 10_000  # tensors in one message, and entries of one dict or set
     depth: int = 48
-    elements: int = 2**31
 
 
 TO_BOX = Caps(tree=64 * 2**20, tensors=2**30, names=True)
@@ -309,7 +308,7 @@ class _Unpacker:
             spread *= max(length, 1)
         dtype = DTYPES[code]
         end = self.cursor + size * dtype.itemsize
-        if spread > self.caps.elements or end > len(self.data):
+        if spread * dtype.itemsize > self.caps.tensors or end > len(self.data):
             raise ProtocolError("a tensor is larger than its bytes")
         if size == 0:
             tensor = torch.empty(shape, dtype=dtype)

@@ -115,7 +115,9 @@ class Box:
         if ending.reason == "disk":
             return StudentCrash(f"Your code wrote more than {self._limits.tmpfs // MB} MB of files.")
         if ending.code < 0:
-            return StudentCrash(f"The process that ran your code died ({signal.Signals(-ending.code).name}).")
+            known = -ending.code in signal.Signals.__members__.values()
+            name = signal.Signals(-ending.code).name if known else f"signal {-ending.code}"
+            return StudentCrash(f"The process that ran your code died ({name}).")
         return StudentCrash(f"Your code ended its own process (exit status {ending.code}).")
 
 

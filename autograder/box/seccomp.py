@@ -12,6 +12,7 @@ from typing import NamedTuple
 class _Machine(NamedTuple):
     audit: int  # what the kernel calls the architecture
     clone: int
+    mmap: int
     refused: tuple[int, ...]
 
 
@@ -19,9 +20,11 @@ class _Machine(NamedTuple):
 _EVERYWHERE = (425, 426, 427, 428, 429, 430, 431, 432, 433, 438, 442, 447)
 _MACHINES = {  # both lists in the same order
     "x86_64": _Machine(
-        0xC000003E, 56,
+        0xC000003E, 56, 9,
         (
-            41,  # socket; pairs and pipes remain
+            41, 53, 54,  # socket, socketpair, setsockopt: their buffers are charged to no process; pipes remain
+            275, 276, 278,  # splice, tee, vmsplice: a pipe would hold pages, huge ones too
+            112,  # setsid: a box is one session, and gets the processor's share of one
             101, 310, 311, 312,  # ptrace, process_vm_readv, process_vm_writev, kcmp
             272, 308, 165, 166, 155, 161,  # unshare, setns, mount, umount2, pivot_root, chroot
             248, 249, 250,  # add_key, request_key, keyctl
@@ -35,9 +38,11 @@ _MACHINES = {  # both lists in the same order
         ),
     ),
     "aarch64": _Machine(
-        0xC00000B7, 220,
+        0xC00000B7, 220, 222,
         (
-            198,
+            198, 199, 208,
+            76, 77, 75,
+            157,
             117, 270, 271, 272,
             97, 268, 40, 39, 41, 51,
             217, 218, 219,
@@ -55,9 +60,10 @@ _MACHINES = {  # both lists in the same order
 _CLONE3 = 435
 _NEW_NAMESPACES = 0x7E020080  # every CLONE_NEW* flag
 _X32 = 0x40000000
-_LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+_LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _AND, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
+_SHARED_ANONYMOUS = 0x21  # MAP_SHARED | MAP_ANONYMOUS
 _ALLOW, _KILL, _ERRNO = 0x7FFF0000, 0x80000000, 0x00050000
-_NUMBER, _ARCH, _FIRST_ARGUMENT = 0, 4, 16  # offsets in struct seccomp_data
+_NUMBER, _ARCH, _FIRST_ARGUMENT, _FOURTH_ARGUMENT = 0, 4, 16, 40  # offsets in struct seccomp_data
 _PR_SET_SECCOMP, _FILTER = 22, 2
 
 
@@ -94,6 +100,11 @@ def _program(machine: _Machine) -> list[tuple[int, int, int, int]]:
     for number in machine.refused + _EVERYWHERE:
         program += [(_EQUAL, 0, 1, number), refuse]
     program += [
+        (_EQUAL, 0, 4, machine.mmap),
+        (_LOAD, 0, 0, _FOURTH_ARGUMENT),
+        (_AND, 0, 0, _SHARED_ANONYMOUS),
+        (_EQUAL, 0, 1, _SHARED_ANONYMOUS),  # its pages outlive their place in the tables that we count
+        refuse,
         (_EQUAL, 0, 3, machine.clone),
         (_LOAD, 0, 0, _FIRST_ARGUMENT),
         (_ANY_BIT, 0, 1, _NEW_NAMESPACES),

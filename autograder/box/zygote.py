@@ -286,7 +286,7 @@ def _used(pid: int) -> int:
     try:
         with open(f"/proc/{pid}/status") as file:
             for line in file:
-                if line.startswith(("RssAnon:", "RssShmem:")):
+                if line.startswith(("RssAnon:", "RssShmem:", "VmSwap:")):
                     total += int(line.split()[1]) * 1024
     except OSError:  # gone meanwhile
         return 0

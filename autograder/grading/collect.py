@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
+import lzma
 import re
 import stat
 import zipfile
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -70,7 +73,16 @@ class _File:
         try:
             with zipfile.ZipFile(self.source) as archive, archive.open(self.member) as file:
                 content = file.read(MAX_BYTES + 1)
-        except (zipfile.BadZipFile, OSError, NotImplementedError, RuntimeError, EOFError, ValueError) as error:
+        except (
+            zipfile.BadZipFile,
+            zlib.error,
+            lzma.LZMAError,
+            OSError,
+            NotImplementedError,
+            RuntimeError,
+            EOFError,
+            ValueError,
+        ) as error:
             return Entry(student, shown, None, f"The file cannot be read from the archive ({type(error).__name__}).")
         if len(content) > MAX_BYTES:
             return Entry(student, shown, None, f"The file is larger than {MAX_BYTES // 2**20} MB.")
@@ -177,5 +189,6 @@ def _by_student(found: Iterator[tuple[str, _File]], homework: str) -> list[Entry
 
 
 def _safe(student: str) -> str:
-    """The student's id with nothing in it that means something to a file system or a page."""
-    return UNSAFE.sub("_", student).strip(".+-@")[:100] or "unnamed"
+    """The student's id with nothing in it that means something to a file system or a page; still one per student."""
+    safe = UNSAFE.sub("_", student).strip(".+-@")[:100] or "unnamed"
+    return safe if safe == student else f"{safe}-{hashlib.sha256(student.encode(errors='replace')).hexdigest()[:6]}"

@@ -23,7 +23,10 @@ from autograder.judge.seat import Seat, Sitting
 from autograder.judge.verdicts import Infrastructure, StudentFault, Verdict
 from autograder.places import COURSE_UTILS, PACKAGE
 from autograder.submission import BadSubmission, Submission, parse_submission
+from course_utils.checking import NotAnswered
 
+MAX_PRINTED = 64 * 1024  # bytes kept of what all cells print together
+MAX_NOTES = 100
 MAX_LOST_CELLS = 8  # cells that may hang or kill their box before a submission is run no further
 
 
@@ -64,8 +67,11 @@ def grade_task(task: Task) -> Outcome:
         return outcome("infrastructure", notes=(str(error),))
     candidate = Candidate(submission, boxes)
     questions = [question for question in homework.questions if not task.questions or question.id in task.questions]
-    with Seat(candidate.open, boxes.limits.wall) as seat:
-        results = examine(exam, diagnostician, seat, questions, task.seed, public_only=task.public_only)
+    try:
+        with Seat(candidate.open, boxes.limits.wall) as seat:
+            results = examine(exam, diagnostician, seat, questions, task.seed, public_only=task.public_only)
+    except Exception as error:  # ours: one submission's trouble, never the class's
+        return outcome("infrastructure", notes=(f"The judge failed: {type(error).__name__}: {error}",))
     return outcome(
         _status(results),
         cases=tuple(case for result in results for case in result.cases),
@@ -83,6 +89,7 @@ class Candidate:
         self._submission = submission
         self._boxes = boxes
         self._lost: set[int] = set()
+        self._told = False
         self.notes: list[str] = []
         self.printed = ""
 
@@ -91,7 +98,11 @@ class Candidate:
         while True:
             box = self._boxes.open()
             student = Student(box.channel, wall=self._boxes.limits.wall)
-            lost = self._load(student)
+            try:
+                lost = self._load(student)
+            except BaseException:
+                box.close()
+                raise
             if lost is None:
                 return Sitting(student, box.close)
             box.close()
@@ -105,14 +116,16 @@ class Candidate:
                 continue
             try:
                 (report,) = student.load([asdict(cell)], wall=self._boxes.limits.wall_cell)
-            except StudentFault as fault:
+            except (NotAnswered, StudentFault) as fault:
                 self.notes.append(f"{cell.id}: this cell was left out: {fault}")
                 return number
-            printed += report.printed
+            printed = (printed + report.printed)[:MAX_PRINTED]
             if report.fault is not None:
                 notes.append(f"{cell.id}: {report.fault}")
-        self.notes += [note for note in notes if note not in self.notes]  # a fresh box tells the same again
-        self.printed = self.printed or printed
+        if not self._told:  # a fresh box tells the same again, perhaps in other words
+            self._told = True
+            self.notes += notes[:MAX_NOTES]
+            self.printed = printed
         return None
 
 

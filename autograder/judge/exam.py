@@ -28,11 +28,12 @@ from autograder.homework import Homework
 from autograder.judge.proxies import Student
 from autograder.judge.results import CaseResult
 from autograder.judge.seat import Seat
-from autograder.judge.verdicts import Infrastructure, StudentFault, Verdict
+from autograder.judge.verdicts import Infrastructure, StudentCrash, StudentFault, Verdict
 from course_utils.checking import NotAnswered, Wrong
 
 PYTEST_ARGUMENTS = ["--import-mode=importlib", "--noconftest", "--assert=plain", "--strict-markers", "--capture=no"]
 PYTEST_ARGUMENTS += ["-p", "no:cacheprovider", "-p", "no:terminal", "-p", "no:faulthandler", "-p", "no:logging"]
+MAX_MESSAGE = 2_000
 
 
 @dataclass(frozen=True)
@@ -169,7 +170,7 @@ def _judge(raised: BaseException | None, passed: bool) -> Ruling:
         case NotAnswered():
             return Ruling(Verdict.NOT_ANSWERED, "not answered yet")
         case Wrong():
-            return Ruling(Verdict.FAILED, str(raised), raised.mistake)
+            return Ruling(Verdict.FAILED, _short(str(raised)), raised.mistake)
         case StudentFault():
             return Ruling(raised.verdict, str(raised))
         case Infrastructure():
@@ -177,6 +178,10 @@ def _judge(raised: BaseException | None, passed: bool) -> Ruling:
         case _:
             detail = "".join(traceback.format_exception(raised)[-3:])
             return Ruling(Verdict.FAILED, "the check could not work with what your code gave back", detail=detail)
+
+
+def _short(message: str) -> str:
+    return message if len(message) <= MAX_MESSAGE else message[:MAX_MESSAGE] + "..."
 
 
 class _Plugin:
@@ -206,9 +211,16 @@ class _Plugin:
     def student(self) -> Student:
         """The student at hand, random numbers seeded and time limit set for this case."""
         assert self.seat is not None
-        student = self.seat.student()
-        student.wall = self.seconds or self.seat.wall
-        student.seed(self.seed)
+        try:
+            return self._seated(self.seat)
+        except StudentCrash:  # what was asked before has spoilt the box: not this case's doing
+            self.seat.renew()
+            return self._seated(self.seat)
+
+    def _seated(self, seat: Seat) -> Student:
+        student = seat.student()
+        student.wall = self.seconds or seat.wall
+        student.seed(case_seed("box", self.seed))  # never the seed from which inputs are drawn
         return student
 
     @pytest.fixture

@@ -10,6 +10,7 @@ from autograder.judge.exam import Case, Exam, Ruling
 from autograder.judge.results import CaseResult, Diagnosis, QuestionResult
 from autograder.judge.seat import Seat
 from autograder.judge.verdicts import Infrastructure, StudentFault, Verdict
+from course_utils.checking import NotAnswered
 
 LOST = {
     Verdict.TIMEOUT,
@@ -72,6 +73,6 @@ def _diagnose(diagnostician: Diagnostician, question: str, seat: Seat, named: li
     """The mistake that fits; none where the box is lost while looking."""
     try:
         return diagnostician.diagnose(question, seat.student(), named)
-    except (StudentFault, Infrastructure):
+    except (NotAnswered, StudentFault, Infrastructure):
         seat.renew()
         return None

@@ -121,3 +121,8 @@ def test_student_ids_are_harmless_as_file_names_and_in_spreadsheets(tmp_path: Pa
     put(tmp_path, "=cmd|calc.ipynb", "a b<script>.ipynb")
     for student in found(tmp_path):
         assert not set(student) & set("=|<> /\\")
+
+
+def test_students_whose_ids_look_alike_when_made_harmless_stay_two(tmp_path: Path) -> None:
+    put(tmp_path, "a b.ipynb", "a_b.ipynb", "a,b.ipynb")
+    assert len(found(tmp_path)) == 3 and "a_b" in found(tmp_path)
