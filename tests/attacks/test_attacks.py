@@ -27,7 +27,7 @@ ATTACKS = sorted(path.parent for path in HERE.glob("*/expected.toml"))
 EXPECTED = {folder.name: tomllib.loads((folder / "expected.toml").read_text()) for folder in ATTACKS}
 POINTS = {"q9_1": 30, "q9_2": 30, "q9_3": 20, "q9_4": 20}
 KEYS = {
-    "rows", "about", "hole", "seconds", "judge_mb", "bytes", "limits", "submissions", "suffix", "honest", "status",
+    "rows", "about", "seconds", "judge_mb", "bytes", "limits", "submissions", "suffix", "honest", "status",
     "scores", "verdicts", "cases", "has", "lacks", "notes", "class", "kills", "exit", "grades", "said",
     "collect", "entries", "refused",
 }  # fmt: skip
@@ -35,7 +35,8 @@ ROWS = range(1, 46)  # of the table of attacks and faults
 SECRETS = ("MARK-OF-", "token-of-the-judge", "ESCAPED")  # an attack that gets through says so
 PATIENCE = 240  # seconds beyond an attack's own before its judge counts as dead
 TAGS = {"html", "head", "meta", "title", "style", "body", "h1", "h2", "p", "strong", "ul", "li", "span", "code", "pre"}
-ATTRIBUTES = {"lang", "charset", "http-equiv", "content", "name", "id", "class"}
+TAGS |= {"details", "summary", "a"}
+ATTRIBUTES = {"lang", "charset", "http-equiv", "content", "name", "id", "class", "open", "href"}
 
 
 class Judge:
@@ -131,12 +132,7 @@ def judges(request):
     made.close()
 
 
-def _parameter(folder: Path) -> Any:
-    hole = EXPECTED[folder.name].get("hole")
-    return pytest.param(folder, id=folder.name, marks=[pytest.mark.xfail(reason=hole, strict=True)] if hole else [])
-
-
-@pytest.mark.parametrize("folder", [_parameter(folder) for folder in ATTACKS])
+@pytest.mark.parametrize("folder", ATTACKS, ids=lambda folder: folder.name)
 def test_attack(folder, judges):
     expected, result = EXPECTED[folder.name], judges.results[folder.name].result()
     if "infrastructure" in result:
@@ -214,6 +210,7 @@ def _check_page(expected: dict[str, Any], page: str) -> None:
     """Nothing on a page is the student's but text."""
     seen = _Page(page)
     assert seen.tags <= TAGS and seen.attributes <= ATTRIBUTES
+    assert all(link.startswith("#q") for link in seen.links), seen.links
     assert "default-src 'none'" in page
     assert page.count("<style") == 1
     for words in expected.get("has", []):
@@ -227,6 +224,7 @@ class _Page(HTMLParser):
         super().__init__()
         self.tags: set[str] = set()
         self.attributes: set[str] = set()
+        self.links: list[str] = []
         self.text = ""
         self.feed(page)
         self.close()
@@ -234,6 +232,7 @@ class _Page(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.add(tag)
         self.attributes.update(name for name, _ in attrs)
+        self.links += [value or "" for name, value in attrs if name == "href"]
 
     handle_startendtag = handle_starttag
 
