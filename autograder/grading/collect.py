@@ -22,7 +22,7 @@ MAX_TOTAL = 4 * 2**30
 SUFFIXES = (".ipynb", ".py")
 GRADESCOPE = "submission_metadata.yml"
 CANVAS = re.compile(r"(?P<name>[^_]+)_(?:LATE_)?(?P<user>\d+)_(?P<submission>\d+)_(?P<file>.+)")
-UNSAFE = re.compile(r"[^A-Za-z0-9._@+-]+")
+UNSAFE = re.compile(r"[^\w.@+-]+")
 
 
 @dataclass(frozen=True)

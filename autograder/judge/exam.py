@@ -28,7 +28,7 @@ from autograder.homework import Homework
 from autograder.judge.proxies import Student
 from autograder.judge.results import CaseResult
 from autograder.judge.seat import Seat
-from autograder.judge.verdicts import Infrastructure, StudentCrash, StudentFault, Verdict
+from autograder.judge.verdicts import Infrastructure, StudentFault, Verdict
 from course_utils.checking import NotAnswered, Wrong
 
 PYTEST_ARGUMENTS = ["--import-mode=importlib", "--noconftest", "--assert=plain", "--strict-markers", "--capture=no"]
@@ -211,15 +211,8 @@ class _Plugin:
     def student(self) -> Student:
         """The student at hand, random numbers seeded and time limit set for this case."""
         assert self.seat is not None
-        try:
-            return self._seated(self.seat)
-        except StudentCrash:  # what was asked before has spoilt the box: not this case's doing
-            self.seat.renew()
-            return self._seated(self.seat)
-
-    def _seated(self, seat: Seat) -> Student:
-        student = seat.student()
-        student.wall = self.seconds or seat.wall
+        student = self.seat.student()
+        student.wall = self.seconds or self.seat.wall
         student.seed(case_seed("box", self.seed))  # never the seed from which inputs are drawn
         return student
 

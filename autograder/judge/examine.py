@@ -35,12 +35,25 @@ def examine(
     results = []
     for question in exam.homework.questions if questions is None else questions:
         chosen = [case for case in exam.of_question(question.id) if case.public or not public_only]
+        _ready(seat)
         cases = _sit_all(exam, chosen, seat, seed, to_the_end)
         wrong = any(case.verdict in (Verdict.FAILED, Verdict.ERROR) for case in cases)
         named = [case.mistake for case in cases if case.mistake]
         diagnosis = _diagnose(diagnostician, question.id, seat, named) if wrong else None
+        if wrong:
+            seat.renew()  # who knows what a wrong answer has left behind
         results.append(QuestionResult(question.id, question.points, tuple(cases), diagnosis))
     return results
+
+
+def _ready(seat: Seat) -> None:
+    """A box that the last question left spoilt is not this question's doing: it gets a fresh one."""
+    try:
+        seat.student().ping()
+    except (NotAnswered, StudentFault):
+        seat.renew()
+    except Infrastructure:
+        pass  # the first case meets it too, and is tried again
 
 
 def _sit_all(exam: Exam, cases: list[Case], seat: Seat, seed: int, to_the_end: bool) -> list[CaseResult]:

@@ -12,13 +12,19 @@ PART = LIMIT // 2
 def share(fill):
     """Let four children fill a part each and stay; how much they have together."""
     ready, done = os.pipe()
+    children = []
     for _ in range(4):
-        if os.fork() == 0:
+        child = os.fork()
+        if child == 0:
             held = []
             os.write(done, b"%012d" % fill(held))
             time.sleep(1000)
-    total = sum(int(os.read(ready, 12)) for _ in range(4))
+        children.append(child)
+    total = sum(int(os.read(ready, 12)) for _ in children)
     time.sleep(0.3)  # whoever watches has had the time to
+    for child in children:
+        os.kill(child, 9)
+        os.waitpid(child, 0)
     return total
 
 
@@ -48,9 +54,9 @@ tell("in sockets", share(in_sockets))
 
 
 # %% Pages of a shared mapping stay when a process forgets that it has them.
-def in_shared_pages(held):
+def in_shared_pages(held, device=None):
     try:
-        pages = mmap.mmap(-1, PART)
+        pages = mmap.mmap(os.open(device, os.O_RDWR) if device else -1, PART)
         held.append(pages)
         for start in range(0, PART, 2**23):
             pages[start : start + 2**23] = b"x" * 2**23
@@ -61,6 +67,9 @@ def in_shared_pages(held):
 
 
 tell("in shared pages", share(in_shared_pages))
+
+# %% The same by way of a device.
+tell("in pages of /dev/zero", share(lambda held: in_shared_pages(held, "/dev/zero")))
 
 
 # %% A pipe that holds one byte of a huge page holds the page.
