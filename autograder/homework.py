@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from autograder.box.limits import Limits
 from autograder.catalogue import Entry, read_catalogue
 from autograder.errors import BadInput, BadSource, Problem
 from autograder.percent import PercentCell, read_percent
@@ -18,7 +19,7 @@ from autograder.places import SOLUTIONS, SUITES
 NAME = re.compile(r"hw(\d+)_[a-z0-9_]+")
 QUESTION_ID = re.compile(r"q(\d+)_\d+")
 BEGIN, END = "BEGIN SOLUTION", "END SOLUTION"
-METADATA = {"question", "points", "minutes", "difficulty", "seconds", "help", "card", "tags"}
+METADATA = {"question", "points", "minutes", "difficulty", "limits", "help", "card", "tags"}
 LADDER = ("symptom", "hint", "pseudo-code")
 TOTAL_POINTS = 100
 LEAST_MISTAKES, LEAST_VARIANTS = 4, 3
@@ -35,7 +36,7 @@ class Question:
     names: tuple[str, ...]
     answer: str  # the reference's answer cell
     line: int
-    seconds: float | None = None  # how long one call may take when graded, where the default is too short
+    limits: dict[str, float]  # of the box, where the usual ones do not suit
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +118,7 @@ def _questions(cells: list[PercentCell]) -> Iterator[Question]:
             names=defined_names(ast.parse(cell.source)),
             answer=cell.source,
             line=cell.line,
-            seconds=meta.get("seconds"),
+            limits=meta.get("limits", {}),
         )
 
 
@@ -224,11 +225,16 @@ def _number_problems(path: Path, cell: PercentCell, question: str) -> Iterator[P
     for key, fits, wanted in (
         ("points", _is_positive, "a positive number"),
         ("minutes", _is_positive, "a positive number"),
-        ("seconds", lambda value: value is None or _is_positive(value), "a positive number, or leave it out"),
+        ("limits", _are_limits, 'something like {"wall": 60}, of autograder.box.limits'),
         ("difficulty", lambda value: value in (1, 2, 3, 4, 5), "1, 2, 3, 4 or 5"),
     ):
         if not fits(cell.metadata.get(key)):
             yield Problem(path, cell.line, f"question {question} has no usable `{key}`.", f"Set `{key}=` to {wanted}.")
+
+
+def _are_limits(value: Any) -> bool:
+    known = {field.name for field in fields(Limits)}
+    return value is None or isinstance(value, dict) and set(value) <= known and all(map(_is_positive, value.values()))
 
 
 def _is_positive(value: Any) -> bool:

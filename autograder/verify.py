@@ -98,7 +98,7 @@ def prove(job: Job) -> Proof:
     """Run one job in this process."""
     homework, exam, diagnostician = _tools(job.homework)
     question = homework.question(job.question)
-    with Seat(lambda: sit_locally(_submission(homework, job))) as seat:
+    with Seat(lambda _: sit_locally(_submission(homework, job))) as seat:
         (result,) = examine(exam, diagnostician, seat, [question], job.seed, to_the_end=job.kind != "mistake")
     misses = tuple(_misses(job, result))
     named = {result.diagnosis.label} if result.diagnosis else set()

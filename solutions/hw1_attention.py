@@ -485,7 +485,7 @@ names = ("LENGTH", "VOCAB", "D_MODEL", "STEPS", "BATCH", "RATE", "CLIP")
 print("\n".join(f"{name:8}= {getattr(reversal, name)}" for name in names))
 
 
-# %% question="q1_5" points=12 minutes=45 difficulty=4 seconds=120
+# %% question="q1_5" points=12 minutes=45 difficulty=4 limits={"wall": 120}
 class AttentionSeq2Seq(nn.Module):
     """GRU encoder and GRU decoder with Luong attention between them."""
 

@@ -14,6 +14,7 @@ class Limits:
     wall: float = 10.0  # one call
     wall_cell: float = 20.0  # one cell of the notebook
     wall_box: float = 600.0  # the life of one box
+    wall_submission: float = 900.0  # all boxes of one submission; kept by the judge
     cpu: int = 300  # processor time of one process
     memory: int = 1536 * MB  # beyond what the libraries take
     processes: int = 32  # processes and threads

@@ -146,18 +146,18 @@ class BoxFactory:
             self._keeper.close()
             self._keeper = None
 
-    def open(self) -> Box:
-        """A fresh box; a zygote that was lost is started again, once."""
+    def open(self, limits: Limits | None = None) -> Box:
+        """A fresh box, with limits of its own where given; a zygote that was lost is started again, once."""
         try:
-            return self._open()
+            return self._open(limits or self.limits)
         except ZygoteLost:
             self.close()
         try:
-            return self._open()
+            return self._open(limits or self.limits)
         except ZygoteLost as error:
             raise Infrastructure(f"The process that keeps the boxes is gone: {error}.") from None
 
-    def _open(self) -> Box:
+    def _open(self, limits: Limits) -> Box:
         self.__enter__()
         assert self._keeper is not None
-        return Box(self._keeper, next(self._serials), self.limits)
+        return Box(self._keeper, next(self._serials), limits)

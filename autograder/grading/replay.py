@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from autograder.box.limits import Limits
 from autograder.errors import BadInput
 from autograder.grading.collect import collect
 from autograder.grading.journal import Journal, Outcome
@@ -37,12 +38,13 @@ def replay(result: str, out: Path, submissions: Path, tell: Tell = print) -> int
         raise BadInput(f"The suite no longer has the case {case_id}.")
     candidate = Candidate(parse_submission(entry.content, entry.suffix, homework), factory(outcome.box or "auto"))
 
-    def open_traced() -> Sitting:
-        sitting = candidate.open()
+    def open_traced(limits: Limits) -> Sitting:
+        sitting = candidate.open(limits)
         _trace(sitting.student, tell)
         return sitting
 
-    with Seat(open_traced, factory(outcome.box or "auto").limits.wall) as seat, exam.reference_seen_by(_Traced(tell)):
+    with Seat(open_traced, factory(outcome.box or "auto").limits) as seat, exam.reference_seen_by(_Traced(tell)):
+        seat.use(homework.question(case.question).limits)
         after = exam.sit(case, seat, before.seed)
     tell(
         f"\n{case.sentence}\n{after.verdict}: {after.message}"

@@ -18,7 +18,7 @@ from typing import Any
 import torch
 
 from autograder.box.backends import BACKENDS
-from autograder.box.sandbox import pick
+from autograder.box.sandbox import STRONG, pick
 from autograder.errors import BadInput
 from autograder.grading.collect import Entry, collect
 from autograder.grading.journal import Journal, Outcome
@@ -69,6 +69,8 @@ def run(options: Run, tell: Callable[[str], None] = print) -> Finished:
     entries = _chosen(options)
     sandbox = pick(options.sandbox)
     tell(f"Boxes: {sandbox}, {BACKENDS[sandbox].summary}.")
+    if sandbox not in STRONG:
+        tell("Warning: this is no wall against people you cannot trust. See `autograder doctor`.")
     options = replace(options, sandbox=sandbox)
     with Journal(options.out / JOURNAL, homework.name) as journal:
         target = Journal(options.out / STAGED, homework.name) if options.regrade else journal

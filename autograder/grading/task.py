@@ -68,7 +68,7 @@ def grade_task(task: Task) -> Outcome:
     candidate = Candidate(submission, boxes)
     questions = [question for question in homework.questions if not task.questions or question.id in task.questions]
     try:
-        with Seat(candidate.open, boxes.limits.wall) as seat:
+        with Seat(candidate.open, boxes.limits) as seat:
             results = examine(exam, diagnostician, seat, questions, task.seed, public_only=task.public_only)
     except Exception as error:  # ours: one submission's trouble, never the class's
         return outcome("infrastructure", notes=(f"The judge failed: {type(error).__name__}: {error}",))
@@ -93,13 +93,13 @@ class Candidate:
         self.notes: list[str] = []
         self.printed = ""
 
-    def open(self) -> Sitting:
+    def open(self, limits: Limits) -> Sitting:
         """A box in which every cell has run, but for those that ended one."""
         while True:
-            box = self._boxes.open()
-            student = Student(box.channel, wall=self._boxes.limits.wall)
+            box = self._boxes.open(limits)
+            student = Student(box.channel, wall=limits.wall)
             try:
-                lost = self._load(student)
+                lost = self._load(student, limits)
             except BaseException:
                 box.close()
                 raise
@@ -108,14 +108,14 @@ class Candidate:
             box.close()
             self._lost.add(lost)
 
-    def _load(self, student: Student) -> int | None:
+    def _load(self, student: Student, limits: Limits) -> int | None:
         """Run the cells; the number of the one that ended the box, if any did."""
         notes, printed = [], ""
         for number, cell in enumerate(self._submission.cells):
             if number in self._lost or len(self._lost) >= MAX_LOST_CELLS:
                 continue
             try:
-                (report,) = student.load([asdict(cell)], wall=self._boxes.limits.wall_cell)
+                (report,) = student.load([asdict(cell)], wall=limits.wall_cell)
             except (NotAnswered, StudentFault) as fault:
                 self.notes.append(f"{cell.id}: this cell was left out: {fault}")
                 return number

@@ -102,7 +102,6 @@ class Exam:
         """Run one case against the student on the seat."""
         plugin = self._plugin
         plugin.seat, plugin.seed, plugin.raised = seat, case_seed(case.id, seed), None
-        plugin.seconds = self.homework.question(case.question).seconds
         start = time.perf_counter()
         reports = runtestprotocol(case.item, log=False, nextitem=None)
         seconds = time.perf_counter() - start
@@ -191,7 +190,6 @@ class _Plugin:
         self._reference = reference
         self.seat: Seat | None = None
         self.seed = 0
-        self.seconds: float | None = None  # for one call, where the question asks for more than the default
         self.raised: BaseException | None = None
         self.broken: list[str] = []
         names = [name for question in homework.questions for name in question.names]
@@ -212,7 +210,7 @@ class _Plugin:
         """The student at hand, random numbers seeded and time limit set for this case."""
         assert self.seat is not None
         student = self.seat.student()
-        student.wall = self.seconds or self.seat.wall
+        student.wall = self.seat.limits.wall
         student.seed(case_seed("box", self.seed))  # never the seed from which inputs are drawn
         return student
 

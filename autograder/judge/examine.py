@@ -35,6 +35,7 @@ def examine(
     results = []
     for question in exam.homework.questions if questions is None else questions:
         chosen = [case for case in exam.of_question(question.id) if case.public or not public_only]
+        seat.use(question.limits)
         _ready(seat)
         cases = _sit_all(exam, chosen, seat, seed, to_the_end)
         wrong = any(case.verdict in (Verdict.FAILED, Verdict.ERROR) for case in cases)
@@ -60,7 +61,10 @@ def _sit_all(exam: Exam, cases: list[Case], seat: Seat, seed: int, to_the_end: b
     results: list[CaseResult] = []
     lost: list[CaseResult] = []
     for case in cases:
-        if len(lost) < MAX_LOSSES:
+        if seat.out_of_time:
+            ruling = Ruling(Verdict.TIMEOUT, "not run: your notebook has used up the time for one submission")
+            result = exam.record(case, seed, ruling)
+        elif len(lost) < MAX_LOSSES:
             result = _sit(exam, case, seat, seed)
             lost += [result] if result.verdict in LOST else []
         else:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
 
+from autograder.box.limits import Limits
 from autograder.judge.proxies import Student
+
+DEFAULT = Limits()
 
 
 @dataclass(frozen=True)
@@ -17,19 +22,31 @@ class Sitting:
 
 
 class Seat:
-    """Gives the student at hand; `renew` throws the box away."""
+    """Gives the student at hand; `renew` throws the box away, `use` changes what the next one may use."""
 
-    def __init__(self, open_sitting: Callable[[], Sitting], wall: float | None = None) -> None:
-        """`wall` is how many seconds a call may take by default."""
+    def __init__(self, open_sitting: Callable[[Limits], Sitting], limits: Limits = DEFAULT) -> None:
         self._open = open_sitting
-        self.wall = wall
+        self._usual = self.limits = limits
+        self._end = time.monotonic() + limits.wall_submission
         self._sitting: Sitting | None = None
+
+    @property
+    def out_of_time(self) -> bool:
+        """Whether the submission has used up the time for all of its boxes."""
+        return time.monotonic() > self._end
 
     def student(self) -> Student:
         """The student at hand."""
         if self._sitting is None:
-            self._sitting = self._open()
+            self._sitting = self._open(self.limits)
         return self._sitting.student
+
+    def use(self, changes: Mapping[str, Any]) -> None:
+        """From here on boxes have the usual limits with these changes."""
+        limits = replace(self._usual, **changes)
+        if limits != self.limits:
+            self.renew()
+            self.limits = limits
 
     def renew(self) -> None:
         """Whoever asks next gets a fresh box."""
