@@ -70,6 +70,7 @@ def plan_for(name: str) -> Plan:
         readable=readable,
         hidden=_hidden(readable),
         view=tuple(view),
+        home="/box" if any(path.startswith("/tmp/") for path in readable) else "/tmp",
         scratch=_scratch(view) if name == "process" else "",
     )
 
@@ -148,8 +149,8 @@ def _bwrap(plan: Plan, control: int) -> list[str]:
         command += ["--ro-bind", source, f"{VIEW}/{place}"]
     for path in plan.hidden:
         command += ["--tmpfs", path, "--remount-ro", path]
-    command += ["--dev", "/dev", "--remount-ro", "/dev", "--proc", "/proc", "--tmpfs", "/tmp", "--remount-ro", "/"]
-    return [*command, "--chdir", "/tmp", "--", *_python(VIEW, control)]
+    command += ["--dev", "/dev", "--remount-ro", "/dev", "--proc", "/proc", "--tmpfs", plan.home, "--remount-ro", "/"]
+    return [*command, "--chdir", plan.home, "--", *_python(VIEW, control)]
 
 
 def _namespaces(plan: Plan, control: int) -> list[str]:

@@ -33,6 +33,7 @@ class Plan:
     readable: tuple[str, ...]  # the host's paths that a box may read
     hidden: tuple[str, ...]  # folders below those that it may not
     view: tuple[tuple[str, str], ...]  # the host's file or folder, and its place below VIEW
+    home: str = "/tmp"  # where a box has its files: a place that hides nothing readable
     scratch: str = ""  # a folder of the host for the view and the boxes' files, where nothing can be mounted
 
 
@@ -62,13 +63,13 @@ def enter_outer(plan: Plan) -> None:
     for path in plan.hidden:
         kernel.mount("tmpfs", root + path, "tmpfs", _QUIET | kernel.MS_RDONLY, "mode=755")
     _make_devices(root)
-    for folder in ("/proc", "/tmp"):
+    for folder in ("/proc", plan.home):
         os.mkdir(root + folder)
     kernel.mount("proc", root + "/proc", "proc", _QUIET | kernel.MS_NOEXEC)
-    kernel.mount("tmpfs", root + "/tmp", "tmpfs", _QUIET, "mode=1777")
+    kernel.mount("tmpfs", root + plan.home, "tmpfs", _QUIET, "mode=1777")
     kernel.change_root(root)
     kernel.mount("none", "/", flags=kernel.MS_REMOUNT | kernel.MS_BIND | kernel.MS_RDONLY | _QUIET)
-    os.chdir("/tmp")
+    os.chdir(plan.home)
 
 
 def _show(source: str, target: str) -> None:
@@ -113,7 +114,7 @@ def fork_first_process(own_namespace: int | None) -> int:
 def enter_inner(plan: Plan, limits: dict[str, float], serial: int) -> None:
     """Turn a fresh fork of the zygote into a box; afterwards it may run anything."""
     os.setsid()
-    home, writable = "/tmp", ["/tmp", "/dev/shm"]
+    home, writable = plan.home, [plan.home, "/dev/shm"]
     readable = ["/"]
     user = plan.first_user + serial % USERS
     kept: tuple[int, ...] = ()
@@ -129,10 +130,10 @@ def enter_inner(plan: Plan, limits: dict[str, float], serial: int) -> None:
         else:
             own_tasks = _count_tasks(os.getuid())
     elif plan.privileged:
-        _fresh_mounts(int(limits["tmpfs"]))
+        _fresh_mounts(home, int(limits["tmpfs"]))
     else:
         process = os.open("/proc/self", os.O_PATH | os.O_DIRECTORY)  # out of reach behind the box's own /proc
-        _fresh_mounts(int(limits["tmpfs"]))
+        _fresh_mounts(home, int(limits["tmpfs"]))
         _become_nobody(process)
     if plan.privileged:
         _become(user, kept)
@@ -149,11 +150,11 @@ def enter_inner(plan: Plan, limits: dict[str, float], serial: int) -> None:
     os.environ.update(HOME=home, TMPDIR=home, MPLCONFIGDIR=home)
 
 
-def _fresh_mounts(size: int) -> None:
+def _fresh_mounts(home: str, size: int) -> None:
     """Namespaces of the box's own, with empty folders and a view of its own processes only."""
     kernel.unshare(_NAMESPACES)
     kernel.mount("none", "/", flags=kernel.MS_REC | kernel.MS_PRIVATE)
-    kernel.mount("tmpfs", "/tmp", "tmpfs", _QUIET, f"mode=1777,size={size},nr_inodes=4096")
+    kernel.mount("tmpfs", home, "tmpfs", _QUIET, f"mode=1777,size={size},nr_inodes=4096")
     kernel.mount("tmpfs", "/dev/shm", "tmpfs", _QUIET, f"mode=1777,size={size // 4},nr_inodes=256")
     try:
         kernel.mount("proc", "/proc", "proc", _QUIET | kernel.MS_NOEXEC | kernel.MS_RDONLY)
