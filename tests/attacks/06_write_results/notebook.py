@@ -30,7 +30,7 @@ for canary in CANARIES:
     attempt(canary, os.replace, "/tmp/x", canary)
 for name in ("results.jsonl", "grades.csv", "results.json", "results.pkl", "gradebook.db", TOKEN):
     open(name, "w").write('{"total": 100}')
-    shutil.copy(name, "/tmp")if os.getcwd() != "/tmp" else None
+    shutil.copy(name, f"{name}.copy")
 print("tried", "ESC" + "APED: " + str(done) if done else "everywhere")
 
 
