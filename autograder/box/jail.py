@@ -20,7 +20,7 @@ _NOBODY = 65534
 _LIBRARIES = 4 * 2**30  # address space to allow for when it cannot be read
 _NAMESPACES = kernel.CLONE_NEWNS | kernel.CLONE_NEWIPC | kernel.CLONE_NEWNET | kernel.CLONE_NEWUTS
 _QUIET = kernel.MS_NOSUID | kernel.MS_NODEV
-_DEVICES = ("null", "zero", "full", "random", "urandom")
+_DEVICES = ("null", "full", "random", "urandom")  # not zero: a shared mapping of it is memory that nobody counts
 
 
 @dataclass(frozen=True)
@@ -156,6 +156,8 @@ def _fresh_mounts(home: str, size: int) -> None:
     kernel.mount("none", "/", flags=kernel.MS_REC | kernel.MS_PRIVATE)
     kernel.mount("tmpfs", home, "tmpfs", _QUIET, f"mode=1777,size={size},nr_inodes=4096")
     kernel.mount("tmpfs", "/dev/shm", "tmpfs", _QUIET, f"mode=1777,size={size // 4},nr_inodes=256")
+    if os.path.exists("/dev/zero"):
+        kernel.mount("/dev/null", "/dev/zero", flags=kernel.MS_BIND)
     try:
         kernel.mount("proc", "/proc", "proc", _QUIET | kernel.MS_NOEXEC | kernel.MS_RDONLY)
     except OSError:  # in some containers; then the box sees no processes at all

@@ -29,7 +29,7 @@ POINTS = {"q9_1": 30, "q9_2": 30, "q9_3": 20, "q9_4": 20}
 KEYS = {
     "rows", "about", "seconds", "judge_mb", "bytes", "limits", "submissions", "suffix", "honest", "status",
     "scores", "verdicts", "cases", "has", "lacks", "notes", "class", "kills", "exit", "grades", "said",
-    "collect", "entries", "refused",
+    "collect", "entries", "count", "refused",
 }  # fmt: skip
 ROWS = range(1, 46)  # of the table of attacks and faults
 SECRETS = ("MARK-OF-", "token-of-the-judge", "ESCAPED")  # an attack that gets through says so
@@ -147,7 +147,9 @@ def test_attack(folder, judges):
         _check_class(expected, result)
     elif expected.get("collect"):
         assert re.search(expected["refused"], result["refused"]) if "refused" in expected else result["refused"] == ""
-        assert result["entries"] == expected.get("entries", {})
+        assert result["entries"] == expected.get("entries", result["entries"] if "count" in expected else {})
+        assert len(result["entries"]) == expected.get("count", len(result["entries"]))
+        assert all(len(student.encode()) <= 220 for student in result["entries"]), "too long for a file's name"
     else:
         for graded in result["graded"]:
             _check_outcome(expected, graded)

@@ -54,9 +54,9 @@ tell("in sockets", share(in_sockets))
 
 
 # %% Pages of a shared mapping stay when a process forgets that it has them.
-def in_shared_pages(held, device=None):
+def in_shared_pages(held):
     try:
-        pages = mmap.mmap(os.open(device, os.O_RDWR) if device else -1, PART)
+        pages = mmap.mmap(-1, PART)
         held.append(pages)
         for start in range(0, PART, 2**23):
             pages[start : start + 2**23] = b"x" * 2**23
@@ -67,9 +67,6 @@ def in_shared_pages(held, device=None):
 
 
 tell("in shared pages", share(in_shared_pages))
-
-# %% The same by way of a device.
-tell("in pages of /dev/zero", share(lambda held: in_shared_pages(held, "/dev/zero")))
 
 
 # %% A pipe that holds one byte of a huge page holds the page.
