@@ -24,10 +24,9 @@ MAX_CELLS = 2_000
 MAX_SOURCE = 2 * 2**20
 MAX_PERCENT = 2**20  # jupytext is slow
 MAX_PARSED = 100_000  # characters of a cell that is searched for names; longer ones are only run
-MAX_MAGIC = 2_000_000  # characters that IPython may have to read in all: it reads a cell anew for every magic
 MAX_ID = 80
 SKIPPED_TAGS = {"plot", "training"}
-_HEADER = re.compile(r"\A\s*(#!.*\n)?(#[ \t]*-\*-.*\n)*\s*#[ \t]*---[ \t]*\r?\n(#.*\n)*?#[ \t]*---[ \t]*\r?\n")
+_MARK = re.compile(r"\s*#\s*(%%|In\s*\[|<\w+cell)")  # everything that jupytext takes for the beginning of a cell
 
 
 class BadSubmission(Exception):
@@ -122,7 +121,7 @@ def _notebook_cells(raw: bytes) -> list[_Found]:
         raise BadSubmission("The notebook has no list of cells: save it in Jupyter's current format (nbformat 4).")
     if len(cells) > MAX_CELLS:
         raise BadSubmission(f"The notebook has {len(cells)} cells; at most {MAX_CELLS} are graded.")
-    found = []
+    found, budget = [], _Budget()
     for position, cell in enumerate(cells, 1):
         if isinstance(cell, dict) and cell.get("cell_type") == "code":
             metadata = _dict(cell.get("metadata"))
@@ -130,7 +129,7 @@ def _notebook_cells(raw: bytes) -> list[_Found]:
             if isinstance(source, list):
                 source = "".join(line for line in source if isinstance(line, str))
             found.append(
-                _found(position, _dict(metadata.get("nbgrader")).get("grade_id"), metadata.get("tags"), source)
+                _found(position, _dict(metadata.get("nbgrader")).get("grade_id"), metadata.get("tags"), source, budget)
             )
     return found
 
@@ -140,25 +139,42 @@ def _dict(value: Any) -> dict[str, Any]:
 
 
 def _percent_cells(raw: bytes) -> list[_Found]:
-    if len(raw) > MAX_PERCENT or raw.count(b"\n# %%") > MAX_CELLS:
+    text = raw[: MAX_PERCENT + 1].decode("utf-8-sig", "replace")
+    if len(raw) > MAX_PERCENT or sum(_MARK.match(line) is not None for line in text.splitlines()) > MAX_CELLS:
         raise BadSubmission(f"The file has more than {MAX_PERCENT // 2**20} MB or {MAX_CELLS} cells.")
+    if not text.startswith("# %%"):
+        text = f"# %%\n{text}"  # then nothing on top is read as YAML, which can unfold without end
     try:
-        text = _HEADER.sub("", raw.decode("utf-8-sig"))  # YAML, of which we need nothing
         cells = jupytext.reads(text, fmt="py:percent").cells
     except Exception:  # whatever a parser makes of untrusted bytes, the student gets a sentence
         raise BadSubmission("The file is not Python text in percent format.") from None
+    budget = _Budget()
     return [
-        _found(position, cell.metadata.get("question"), cell.metadata.get("tags", []), cell.source)
-        for position, cell in enumerate(cells[:MAX_CELLS], 1)
+        _found(position, cell.metadata.get("question"), cell.metadata.get("tags", []), cell.source, budget)
+        for position, cell in enumerate(cells, 1)
         if cell.cell_type == "code"
     ]
 
 
-def _found(position: int, grade_id: Any, tags: Any, source: Any) -> _Found:
+@dataclass
+class _Budget:
+    """Characters that the judge reads of one submission; cells beyond them are run, but not searched for names."""
+
+    parsed: int = 500_000
+    transformed: int = 2_000_000  # by IPython, which reads a cell anew for every magic
+
+    def take(self, field: str, amount: int) -> bool:
+        left = getattr(self, field) - amount
+        if left >= 0:
+            setattr(self, field, left)
+        return left >= 0
+
+
+def _found(position: int, grade_id: Any, tags: Any, source: Any, budget: _Budget) -> _Found:
     text = source if isinstance(source, str) else ""
     if len(text) > MAX_SOURCE:
         raise BadSubmission(f"Cell {position} is longer than {MAX_SOURCE // 2**20} MB.")
-    text, tree = _plain_python(text)
+    text, tree = _plain_python(text, budget)
     return _Found(
         position=position,
         grade_id=_printable(grade_id[:MAX_ID]) if isinstance(grade_id, str) else "",
@@ -168,16 +184,16 @@ def _found(position: int, grade_id: Any, tags: Any, source: Any) -> _Found:
     )
 
 
-def _plain_python(source: str) -> tuple[str, ast.Module]:
+def _plain_python(source: str, budget: _Budget) -> tuple[str, ast.Module]:
     """The cell as plain Python in which magics and shell lines do nothing, and what it parses to (nothing at worst)."""
-    tree = _parsed(source)
+    tree = _parsed(source, budget)
     magics = len(re.findall(r"[%!?]", source)) if tree is None else 0
-    if magics and magics * len(source) <= MAX_MAGIC:
+    if magics and budget.take("transformed", magics * len(source)):
         try:
             source = str(TransformerManager().transform_cell(source))
         except Exception:  # the box reports the syntax error at its line
             return source, ast.Module([], [])
-        tree = _parsed(source)
+        tree = _parsed(source, budget)
     return source, tree or ast.Module([], [])
 
 
@@ -185,8 +201,8 @@ def _printable(text: str) -> str:
     return "".join(character if character.isprintable() else "?" for character in text)
 
 
-def _parsed(source: str) -> ast.Module | None:
-    if len(source) > MAX_PARSED:
+def _parsed(source: str, budget: _Budget) -> ast.Module | None:
+    if len(source) > MAX_PARSED or not budget.take("parsed", len(source)):
         return None
     try:
         return ast.parse(source)

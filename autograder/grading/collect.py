@@ -190,5 +190,5 @@ def _by_student(found: Iterator[tuple[str, _File]], homework: str) -> list[Entry
 
 def _safe(student: str) -> str:
     """The student's id with nothing in it that means something to a file system or a page; still one per student."""
-    safe = UNSAFE.sub("_", student).strip(".+-@")[:100] or "unnamed"
+    safe = UNSAFE.sub("_", student).strip(".+-@")[:50] or "unnamed"
     return safe if safe == student else f"{safe}-{hashlib.sha256(student.encode(errors='replace')).hexdigest()[:6]}"

@@ -2,4 +2,4 @@
 
 
 def make(kit):
-    return kit.notebook([kit.cell("!a\nxxxxxxx\n" * 400)] * 100 + kit.cells())
+    return kit.notebook([kit.cell("!a\nxxxxxxx\n" * 400, tags=["plot"])] * 100 + kit.cells())
