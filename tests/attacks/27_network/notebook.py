@@ -21,7 +21,7 @@ for family in (socket.AF_INET, socket.AF_INET6, socket.AF_UNIX, socket.AF_NETLIN
         attempt(f"socket {family} {kind}", lambda: socket.socket(family, kind))
 attempt("judge", lambda: socket.create_connection(("127.0.0.1", int("@PORT@")), 2))
 attempt("outside", lambda: socket.create_connection(("1.1.1.1", 53), 2))
-attempt("name", lambda: socket.gethostbyname("pypi.org"))
+attempt("name", lambda: socket.gethostbyname("example.org"))
 attempt("web", lambda: urllib.request.urlopen("http://127.0.0.1:@PORT@/", timeout=2).read())
 attempt("system call", lambda: [fd for fd in [ctypes.CDLL(None).syscall(41, 2, 1, 0)] if fd >= 0][0])
 attempt("vsock", lambda: socket.socket(socket.AF_VSOCK))
