@@ -6,8 +6,10 @@ kill the last line may be torn; it and any unclosed submission are dropped when 
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
+import time
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -50,14 +52,22 @@ class Journal:
         self.path = path
         self.homework = homework
         self.outcomes: dict[str, Outcome] = {}
-        whole = _read(path, homework, self.outcomes) if path.exists() else 0
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
-            os.ftruncate(self._file, whole)
-            os.lseek(self._file, 0, os.SEEK_END)
         except OSError as error:
             raise BadInput(f"The journal {path} cannot be written ({error.strerror}).") from None
+        try:
+            _lock(self._file)
+            whole = _read(path, homework, self.outcomes)
+            os.ftruncate(self._file, whole)
+            os.lseek(self._file, 0, os.SEEK_END)
+        except BlockingIOError:
+            os.close(self._file)
+            raise BadInput(f"Another run is writing {path}. Wait for it, or choose another --out.") from None
+        except BaseException:
+            os.close(self._file)
+            raise
 
     def add(self, outcome: Outcome) -> None:
         """Append one submission's records and wait until they are on disk; nothing is kept where that fails."""
@@ -86,6 +96,16 @@ class Journal:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _lock(file: int) -> None:
+    """Be the only run on this journal; one that was just killed may take a moment to let go."""
+    for _ in range(20):
+        try:
+            return fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(0.1)
+    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def _records(outcome: Outcome, homework: str) -> Iterable[dict[str, Any]]:

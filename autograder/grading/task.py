@@ -61,6 +61,8 @@ def grade_task(task: Task) -> Outcome:
         submission = parse_submission(task.content, task.suffix, homework)
     except BadSubmission as error:
         return outcome("unreadable", notes=(str(error),))
+    except Exception as error:  # ours: one submission's trouble, never the class's
+        return outcome("infrastructure", notes=(f"The file could not be read: {type(error).__name__}: {error}",))
     try:
         boxes = factory(task.sandbox)
     except Infrastructure as error:

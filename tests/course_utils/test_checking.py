@@ -145,6 +145,6 @@ def test_every_list_of_numbers_equals_itself_and_not_one_with_an_entry_moved(val
     same(x.clone(), x, "x")
     y = x.clone()
     i = random.randrange(len(values))
-    y[i] = y[i] * 1.001 + 0.001 if y[i].isfinite() else 0.0
+    y[i] = y[i] + 0.001 * (1 + y[i].abs()) if y[i].isfinite() else 0.0
     with pytest.raises(Wrong):
         same(y, x, "x")

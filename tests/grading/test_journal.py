@@ -78,3 +78,11 @@ def test_the_journal_of_another_homework_is_refused(tmp_path: Path) -> None:
         journal.add(OUTCOME)
     with pytest.raises(BadInput, match="journal of hw9_tiny"):
         Journal(tmp_path / "results.jsonl", "hw1_attention")
+
+
+def test_two_runs_never_write_one_journal(tmp_path: Path) -> None:
+    with Journal(tmp_path / "results.jsonl", "hw9_tiny") as journal:
+        journal.add(OUTCOME)
+        with pytest.raises(BadInput, match="Another run is writing"):
+            Journal(tmp_path / "results.jsonl", "hw9_tiny")
+    assert list(reread(tmp_path / "results.jsonl")) == ["ada"]
