@@ -11,11 +11,13 @@ from nbclient import NotebookClient
 from autograder.builder.notebooks import student_cells
 from autograder.builder.release import release_files
 from autograder.homework import homework_names, read_homework
+from course_utils.checks import GRADING
 
 
 @pytest.fixture(params=homework_names())
-def unpacked(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
-    """The folder of one homework's release."""
+def unpacked(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of one homework's release; a student's kernel does not know that a judge runs in this process."""
+    monkeypatch.delenv(GRADING, raising=False)
     for name, content in release_files(request.param).items():
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
