@@ -17,10 +17,11 @@ def stale(files: Files, folders: list[Path]) -> list[Path]:
     return sorted(different + _leftovers(files, folders))
 
 
-def write(files: Files, folders: list[Path]) -> list[Path]:
+def write(files: Files, folders: list[Path], sync: bool = True) -> list[Path]:
     """Bring the folders to exactly these files; returns what changed.
 
     Everything is first written beside its target, so that a full disk or a kill happens before anything is replaced.
+    Without `sync` nobody waits for the disk: for what can be computed again.
     """
     changed = stale(files, folders)
     wanted = [path for path in changed if path in files]
@@ -29,8 +30,9 @@ def write(files: Files, folders: list[Path]) -> list[Path]:
             path.parent.mkdir(parents=True, exist_ok=True)
             with open(_beside(path), "wb") as file:
                 file.write(files[path])
-                file.flush()
-                os.fsync(file.fileno())
+                if sync:
+                    file.flush()
+                    os.fsync(file.fileno())
         for path in wanted:
             os.replace(_beside(path), path)
     finally:

@@ -38,7 +38,7 @@ def write_outputs(homework: Homework, outcomes: dict[str, Outcome], out: Path) -
         files[out / "feedback" / f"{student}.json"] = _json(data)
         files[out / "feedback" / f"{student}.html"] = feedback_page(data).encode()
     try:
-        write(files, [])
+        write(files, [], sync=False)
     except OSError as error:
         raise BadInput(
             f"{out} cannot be written ({error.strerror}). The journal is safe: make room and "
