@@ -7,19 +7,17 @@ import os
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
-from functools import cache
 
 import nbformat
 import torch
 
 from autograder.builder.notebooks import student_cells
 from autograder.homework import Homework, read_homework
-from autograder.judge.diagnosis import Diagnostician
-from autograder.judge.exam import Exam
 from autograder.judge.examine import examine
-from autograder.judge.local import reference_names, sit_locally
+from autograder.judge.local import sit_locally
 from autograder.judge.results import CaseResult, QuestionResult
 from autograder.judge.seat import Seat
+from autograder.judge.tools import tools
 from autograder.judge.verdicts import Verdict
 from autograder.submission import Submission, parse_submission, reference_submission
 
@@ -86,7 +84,7 @@ def verify(names: list[str], workers: int | None = None, seed: int = 0, question
     jobs = [job for table in tables.values() for job in _jobs(table.homework, seed) if question in (None, job.question)]
     workers = workers or os.cpu_count() or 1
     for name in names:
-        _tools(name)[1].warm_up()
+        tools(name)[1].warm_up()
     context = multiprocessing.get_context("fork")
     with ProcessPoolExecutor(workers, mp_context=context, initializer=_start_worker) as pool:
         for proof in pool.map(prove, jobs):
@@ -96,7 +94,7 @@ def verify(names: list[str], workers: int | None = None, seed: int = 0, question
 
 def prove(job: Job) -> Proof:
     """Run one job in this process."""
-    homework, exam, diagnostician = _tools(job.homework)
+    homework, exam, diagnostician = tools(job.homework)
     question = homework.question(job.question)
     with Seat(lambda _: sit_locally(_submission(homework, job))) as seat:
         (result,) = examine(exam, diagnostician, seat, [question], job.seed, to_the_end=job.kind != "mistake")
@@ -161,9 +159,3 @@ def _told(case: CaseResult) -> str:
 
 def _start_worker() -> None:
     torch.set_num_threads(1)
-
-
-@cache
-def _tools(name: str) -> tuple[Homework, Exam, Diagnostician]:
-    homework = read_homework(name)
-    return homework, Exam(homework, lambda: reference_names(homework)), Diagnostician(homework)

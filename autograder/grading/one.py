@@ -8,8 +8,9 @@ from autograder.box.sandbox import pick
 from autograder.errors import BadInput
 from autograder.grading.collect import collect
 from autograder.grading.outputs import report_of
-from autograder.grading.task import Task, grade_task, suite_digest, tools
+from autograder.grading.task import Task, grade_task, suite_digest
 from autograder.judge.results import Report
+from autograder.judge.tools import tools
 
 
 def grade_one(homework: str, path: Path, sandbox: str = "auto", seed: int = 0) -> Report:

@@ -16,7 +16,6 @@ from autograder.grading.feedback import feedback_data, feedback_page
 from autograder.grading.journal import VERSION, Outcome
 from autograder.homework import Homework
 from autograder.judge.results import QuestionResult, Report, by_question
-from autograder.judge.verdicts import Verdict
 
 
 def report_of(homework: Homework, outcome: Outcome) -> Report:
@@ -91,11 +90,6 @@ def score_changes(homework: Homework, old: dict[str, Outcome], new: dict[str, Ou
             was = before.question(result.question).score if before else 0.0
             if was != result.score:
                 yield f"  {student}  {result.question}: {was:g} -> {result.score:g}"
-
-
-def needs_a_person(outcome: Outcome) -> bool:
-    """Whether staff should look: a submission that could not be read, or that we could not grade."""
-    return outcome.status != "graded" or any(case.verdict is Verdict.INFRASTRUCTURE for case in outcome.cases)
 
 
 def _json(data: Any) -> bytes:

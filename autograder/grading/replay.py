@@ -14,9 +14,10 @@ from autograder.errors import BadInput
 from autograder.grading.collect import collect
 from autograder.grading.journal import Journal, Outcome
 from autograder.grading.run import JOURNAL
-from autograder.grading.task import Candidate, factory, tools
+from autograder.grading.task import Candidate, factory
 from autograder.judge.proxies import Student
 from autograder.judge.seat import Seat, Sitting
+from autograder.judge.tools import tools
 from autograder.submission import parse_submission
 
 Tell = Callable[[str], None]

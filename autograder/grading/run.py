@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import hashlib
 import multiprocessing
 import os
 import signal
@@ -24,8 +23,9 @@ from autograder.grading.collect import Entry, collect
 from autograder.grading.journal import Journal, Outcome
 from autograder.grading.outputs import score_changes, write_outputs
 from autograder.grading.progress import Progress
-from autograder.grading.task import Task, factory, grade_task, suite_digest, tools
+from autograder.grading.task import Task, factory, grade_task, suite_digest
 from autograder.homework import Homework, read_homework
+from autograder.judge.tools import tools
 from autograder.judge.verdicts import Infrastructure
 
 JOURNAL = "results.jsonl"
@@ -123,8 +123,7 @@ def _finished(entry: Entry, journal: Journal, options: Run) -> bool:
 
 def blank(task: Task, status: str = "", note: str = "") -> Outcome:
     """An outcome without results, for a task that was not or could not be run."""
-    digest = hashlib.sha256(task.content).hexdigest()
-    return Outcome(task.student, task.path, digest, task.suite, task.seed, status, notes=(note,) if note else ())
+    return Outcome(task.student, task.path, task.digest, task.suite, task.seed, status, notes=(note,) if note else ())
 
 
 def _grade(options: Run, todo: list[Entry], journal: Journal, target: Journal, homework: Homework) -> bool:

@@ -12,14 +12,12 @@ import torch
 from autograder.box.limits import Limits
 from autograder.box.sandbox import BoxFactory
 from autograder.grading.journal import Outcome
-from autograder.homework import Homework, read_homework
-from autograder.judge.diagnosis import Diagnostician
-from autograder.judge.exam import Exam
+from autograder.homework import read_homework
 from autograder.judge.examine import examine
-from autograder.judge.local import reference_names
 from autograder.judge.proxies import Student
 from autograder.judge.results import QuestionResult
 from autograder.judge.seat import Seat, Sitting
+from autograder.judge.tools import tools
 from autograder.judge.verdicts import Infrastructure, StudentFault, Verdict
 from autograder.places import COURSE_UTILS, PACKAGE
 from autograder.submission import BadSubmission, Submission, parse_submission
@@ -45,6 +43,11 @@ class Task:
     questions: tuple[str, ...] = ()  # all where empty
     public_only: bool = False
 
+    @property
+    def digest(self) -> str:
+        """A hash of the file, by which a finished submission is known."""
+        return hashlib.sha256(self.content).hexdigest()
+
 
 def grade_task(task: Task) -> Outcome:
     """Grade one submission in a box; whatever happens becomes an outcome."""
@@ -53,9 +56,8 @@ def grade_task(task: Task) -> Outcome:
     homework, exam, diagnostician = tools(task.homework)
 
     def outcome(status: str, **facts: object) -> Outcome:
-        digest = hashlib.sha256(task.content).hexdigest()
         told = {"seconds": time.perf_counter() - start, **facts}
-        return Outcome(task.student, task.path, digest, task.suite, task.seed, status, **told)  # type: ignore[arg-type]
+        return Outcome(task.student, task.path, task.digest, task.suite, task.seed, status, **told)  # type: ignore[arg-type]
 
     try:
         submission = parse_submission(task.content, task.suffix, homework)
@@ -134,13 +136,6 @@ class Candidate:
 def _status(results: list[QuestionResult]) -> str:
     broken = any(case.verdict is Verdict.INFRASTRUCTURE for result in results for case in result.cases)
     return "infrastructure" if broken else "graded"
-
-
-@cache
-def tools(name: str) -> tuple[Homework, Exam, Diagnostician]:
-    """What a worker needs to grade a homework, made once per process."""
-    homework = read_homework(name)
-    return homework, Exam(homework, lambda: reference_names(homework)), Diagnostician(homework)
 
 
 @cache

@@ -66,9 +66,6 @@ class Exam:
         self._plugin = _Plugin(homework, reference)
         self._config = _open_pytest(homework, self._plugin)
         self.cases = [self._case(item) for item in self._collect()]
-        self.weights = {
-            q.id: sum(case.weight for case in self.cases if case.question == q.id) for q in homework.questions
-        }
 
     def close(self) -> None:
         """Close the pytest session."""

@@ -40,7 +40,8 @@ from autograder.errors import BadInput
 from autograder.grading.collect import collect
 from autograder.grading.journal import Journal, Outcome
 from autograder.grading.outputs import report_of, write_outputs
-from autograder.grading.task import Task, factory, grade_task, suite_digest, tools
+from autograder.grading.task import Task, factory, grade_task, suite_digest
+from autograder.judge.tools import tools
 from autograder.judge.verdicts import Infrastructure
 from autograder.places import COURSE, REPOSITORY
 from kit import Kit

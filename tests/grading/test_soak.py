@@ -9,7 +9,8 @@ import psutil
 
 from autograder.box.sandbox import pick
 from autograder.example_class import write_class
-from autograder.grading.task import Task, factory, grade_task, tools
+from autograder.grading.task import Task, factory, grade_task
+from autograder.judge.tools import tools
 
 HOMEWORK = "hw1_attention"
 STUDENTS = ("all-right", "wrong-axis", "loses-rows", "untouched", "leaves-early", "truncated-file")

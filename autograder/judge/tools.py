@@ -1,0 +1,17 @@
+"""What a process needs to judge one homework, made once and kept."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from autograder.homework import Homework, read_homework
+from autograder.judge.diagnosis import Diagnostician
+from autograder.judge.exam import Exam
+from autograder.judge.local import reference_names
+
+
+@cache
+def tools(name: str) -> tuple[Homework, Exam, Diagnostician]:
+    """The homework, its exam and its diagnostician."""
+    homework = read_homework(name)
+    return homework, Exam(homework, lambda: reference_names(homework)), Diagnostician(homework)
