@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from autograder.places import SOLUTIONS, SUITES
 NAME = re.compile(r"hw(\d+)_[a-z0-9_]+")
 QUESTION_ID = re.compile(r"q(\d+)_\d+")
 BEGIN, END = "BEGIN SOLUTION", "END SOLUTION"
-METADATA = {"question", "points", "minutes", "difficulty", "limits", "help", "card", "tags"}
+METADATA = {"question", "explain", "points", "minutes", "difficulty", "limits", "uses", "help", "card", "given", "tags"}
 LADDER = ("symptom", "hint", "pseudo-code")
 TOTAL_POINTS = 100
 LEAST_MISTAKES, LEAST_VARIANTS = 4, 3
@@ -37,6 +37,20 @@ class Question:
     answer: str  # the reference's answer cell
     line: int
     limits: dict[str, float]  # of the box, where the usual ones do not suit
+    uses: tuple[str, ...]  # earlier questions on whose names an answer may rely
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """A free-text question, graded by a person."""
+
+    id: str
+    points: float
+    minutes: int
+    difficulty: int  # 1 to 5
+    prompt: str
+    answer: str  # the model answer and the rubric
+    line: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +61,18 @@ class Homework:
     source: Path
     suite: Path
     cells: tuple[PercentCell, ...]
-    questions: tuple[Question, ...]
+    questions: tuple[Question, ...]  # that the judge grades
+    explanations: tuple[Explanation, ...] = ()  # that a person grades
+
+    @cached_property
+    def graded(self) -> tuple[Question | Explanation, ...]:
+        """Everything that earns points, in the order of the notebook."""
+        return tuple(sorted((*self.questions, *self.explanations), key=lambda asked: asked.line))
+
+    @property
+    def points(self) -> float:
+        """What the whole homework is worth."""
+        return sum(asked.points for asked in self.graded)
 
     def question(self, question_id: str) -> Question:
         """The question of that id."""
@@ -85,9 +110,12 @@ def read_homework(name: str, solutions: Path = SOLUTIONS, suites: Path = SUITES)
     source = solutions / f"{name}.py"
     cells = read_percent(source)
     problems = [*_cell_problems(source, cells), *_question_problems(source, cells, name)]
+    cells = [_filled(source, cell, problems) if "given" in cell.metadata else cell for cell in cells]
     if problems:
         raise BadSource(problems)
-    homework = Homework(name, source, suites / name, tuple(cells), tuple(_questions(cells)))
+    homework = Homework(
+        name, source, suites / name, tuple(cells), tuple(_questions(cells)), tuple(_explanations(cells))
+    )
     problems = list(_suite_problems(homework))
     if problems:
         raise BadSource(problems)
@@ -119,7 +147,25 @@ def _questions(cells: list[PercentCell]) -> Iterator[Question]:
             answer=cell.source,
             line=cell.line,
             limits=meta.get("limits", {}),
+            uses=tuple(meta.get("uses", ())),
         )
+
+
+def _explanations(cells: list[PercentCell]) -> Iterator[Explanation]:
+    for cell in cells:
+        if "explain" in cell.metadata:
+            meta = cell.metadata
+            prompt, answer = prompt_and_answer(cell.source)
+            yield Explanation(
+                meta["explain"], meta["points"], meta["minutes"], meta["difficulty"], prompt, answer, cell.line
+            )
+
+
+def prompt_and_answer(source: str) -> tuple[str, str]:
+    """The two parts of a free-text cell: what is asked, and what the solution region holds."""
+    lines = source.split("\n")
+    begin, end = (next(i for i, line in enumerate(lines) if mark in line) for mark in (BEGIN, END))
+    return "\n".join(lines[:begin]).strip(), "\n".join(lines[begin + 1 : end]).strip()
 
 
 def _answer_cells(cells: list[PercentCell]) -> list[PercentCell]:
@@ -133,9 +179,32 @@ def _cell_problems(path: Path, cells: list[PercentCell]) -> Iterator[Problem]:
             yield Problem(path, cell.line, f"unknown cell metadata `{key}`.", f"Use one of {sorted(METADATA)}.")
         if cell.kind == "code":
             yield from _python_problems(path, cell)
-            yield from _region_problems(path, cell)
+        yield from _region_problems(path, cell)
+        if "explain" in cell.metadata:
+            yield from _explanation_problems(path, cell)
         if "help" in cell.metadata:
             yield from _ladder_problems(path, cell)
+
+
+def _filled(path: Path, cell: PercentCell, problems: list[Problem]) -> PercentCell:
+    """A `given="hw1_attention q1_1 q1_7"` cell, its body replaced by the reference's answers to those questions."""
+    name, *wanted = str(cell.metadata["given"]).split()
+    source = path.parent / f"{name}.py"
+    if not source.is_file() or not wanted:
+        what = f"`given` names no homework and its questions: {cell.metadata['given']!r}."
+        problems.append(Problem(path, cell.line, what, 'Write `given="hw1_attention q1_1 q1_7"`.'))
+        return cell
+    answers = {str(answer.metadata["question"]): answer.source for answer in _answer_cells(read_percent(source))}
+    for question in set(wanted) - set(answers):
+        what = f"{name} has no question {question} that could be given here."
+        problems.append(Problem(path, cell.line, what, "Correct the id."))
+    return replace(cell, source="\n\n\n".join(without_markers(answers.get(question, "")) for question in wanted))
+
+
+def without_markers(source: str) -> str:
+    """Code without the lines that mark its solution regions."""
+    lines = source.split("\n")
+    return "\n".join(line for line in lines if not re.fullmatch(rf"\s*# ({BEGIN}|{END})", line))
 
 
 def _python_problems(path: Path, cell: PercentCell) -> Iterator[Problem]:
@@ -147,8 +216,9 @@ def _python_problems(path: Path, cell: PercentCell) -> Iterator[Problem]:
 
 
 def _region_problems(path: Path, cell: PercentCell) -> Iterator[Problem]:
-    """Solution regions must be closed, flat, and inside an answer cell."""
+    """Solution regions must be closed, flat, and inside an answer cell or a free-text question."""
     opened: int | None = None
+    answer = ("question" if cell.kind == "code" else "explain") in cell.metadata
     regions = 0
     for number, text in enumerate(cell.source.splitlines(), cell.line + 1):
         if BEGIN in text:
@@ -157,7 +227,7 @@ def _region_problems(path: Path, cell: PercentCell) -> Iterator[Problem]:
                 yield Problem(
                     path, number, f"`# {BEGIN}` inside the region of line {opened}.", f"Close that one with `# {END}`."
                 )
-            if "question" not in cell.metadata:
+            if not answer:
                 yield Problem(
                     path,
                     number,
@@ -173,10 +243,27 @@ def _region_problems(path: Path, cell: PercentCell) -> Iterator[Problem]:
             opened = None
     if opened is not None:
         yield Problem(path, opened, f"`# {BEGIN}` is never closed.", f"Add `# {END}` after the solution.")
-    if "question" in cell.metadata and not regions:
+    if answer and not regions:
         yield Problem(
             path, cell.line, "the answer cell has no solution region.", f"Mark it with `# {BEGIN}` and `# {END}`."
         )
+
+
+def _explanation_problems(path: Path, cell: PercentCell) -> Iterator[Problem]:
+    """A free-text question is a markdown cell: the prompt, then one region with the model answer and the rubric."""
+    if cell.kind != "markdown":
+        yield Problem(path, cell.line, "`explain` stands at a code cell.", "Ask free text in a `[markdown]` cell.")
+    elif cell.source.count(BEGIN) == cell.source.count(END) == 1:
+        prompt, answer = prompt_and_answer(cell.source)
+        if not prompt:
+            yield Problem(path, cell.line, "the question asks nothing.", f"Write its text above `# {BEGIN}`.")
+        if "rubric" not in answer.lower():
+            what = "the model answer has no rubric."
+            yield Problem(path, cell.line, what, "End it with `**Rubric.** 1 point: ... 1 point: ...`.")
+        if cell.source.rpartition(END)[2].strip():
+            yield Problem(path, cell.line, f"text stands after `# {END}`.", f"Write it above `# {BEGIN}`.")
+    elif BEGIN in cell.source:
+        yield Problem(path, cell.line, "a free-text question has one solution region.", "Make it one region.")
 
 
 def _ladder_problems(path: Path, cell: PercentCell) -> Iterator[Problem]:
@@ -193,8 +280,9 @@ def _question_problems(path: Path, cells: list[PercentCell], name: str) -> Itera
         yield Problem(path, 1, "no question in it.", 'Give an answer cell `question="q1_1"`.')
         return
     seen: dict[str, int] = {}
-    for cell in answers:
-        question = str(cell.metadata["question"])
+    graded = [cell for cell in cells if cell in answers or "explain" in cell.metadata]
+    for cell in graded:
+        question = str(cell.metadata.get("question") or cell.metadata["explain"])
         matched = QUESTION_ID.fullmatch(question)
         if not matched or not number or matched[1] != number[1]:
             example = f"q{number[1] if number else 1}_1"
@@ -202,12 +290,16 @@ def _question_problems(path: Path, cells: list[PercentCell], name: str) -> Itera
         if question in seen:
             what = f"question {question} is answered twice (first on line {seen[question]})."
             yield Problem(path, cell.line, what, "Give each question one answer cell and an id of its own.")
+        uses = cell.metadata.get("uses", [])
+        if not isinstance(uses, list) or not set(map(str, uses)) <= set(seen):
+            what = f"question {question} uses {uses}, which are not all earlier questions of {name}."
+            yield Problem(path, cell.line, what, f'Write something like `uses=["q{number[1] if number else 1}_1"]`.')
         seen.setdefault(question, cell.line)
         yield from _number_problems(path, cell, question)
     for kind, key in (("text", "question"), ("help ladder", "help")):
         told = [c for c in cells if c.kind == "markdown" and key in c.metadata]
         labels = [c.metadata[key] for c in told]
-        for question, line in seen.items():
+        for question, line in ((cell.metadata["question"], cell.line) for cell in answers):
             if labels.count(question) != 1:
                 what = f"question {question} has {labels.count(question)} {kind} cells."
                 yield Problem(path, line, what, f'Give it one `# %% [markdown] {key}="{question}"` cell.')
@@ -215,10 +307,10 @@ def _question_problems(path: Path, cells: list[PercentCell], name: str) -> Itera
             if cell.metadata[key] not in seen:
                 what = f"a {kind} cell for {cell.metadata[key]}, which has no answer cell."
                 yield Problem(path, cell.line, what, "Correct the id or add the answer cell.")
-    points = [cell.metadata.get("points") for cell in answers]
+    points = [cell.metadata.get("points") for cell in graded]
     if all(_is_positive(value) for value in points) and sum(points) != TOTAL_POINTS:  # type: ignore[arg-type]
         what = f"the points add to {sum(points):g}, not to {TOTAL_POINTS}."  # type: ignore[arg-type]
-        yield Problem(path, answers[0].line, what, "Change the `points=` of the answer cells.")
+        yield Problem(path, answers[0].line, what, "Change the `points=` of the questions.")
 
 
 def _number_problems(path: Path, cell: PercentCell, question: str) -> Iterator[Problem]:

@@ -11,7 +11,7 @@ from nbgrader.nbgraderformat import MetadataValidator
 from nbgrader.preprocessors import CheckCellMetadata, ClearOutput, ClearSolutions, ComputeChecksums, LockCells
 from nbgrader.utils import is_solution
 
-from autograder.homework import LADDER, Homework, Question
+from autograder.homework import BEGIN, END, LADDER, Explanation, Homework, Question, without_markers
 from autograder.percent import PercentCell
 from course_utils.conventions import card_markdown
 
@@ -39,8 +39,7 @@ def solution_notebook(homework: Homework) -> NotebookNode:
     """What a TA reads and runs: the same notebook, its solution markers taken out."""
     notebook = source_notebook(homework)
     for cell in notebook.cells:
-        lines = cell.source.split("\n")
-        cell.source = "\n".join(line for line in lines if not re.fullmatch(r"\s*# (BEGIN|END) SOLUTION", line))
+        cell.source = without_markers(cell.source)
     return notebook
 
 
@@ -74,11 +73,15 @@ def _notebook(homework: Homework, cells: list[NotebookNode]) -> NotebookNode:
 
 def _cells(homework: Homework, cell: PercentCell) -> list[NotebookNode]:
     """The notebook cells that one source cell becomes."""
+    if "explain" in cell.metadata:
+        return _free_text(next(e for e in homework.explanations if e.id == cell.metadata["explain"]))
     if cell.kind == "markdown":
         return [nbformat.v4.new_markdown_cell(_markdown(homework, cell))]
     made = nbformat.v4.new_code_cell(cell.source)
     if tags := cell.metadata.get("tags"):
         made.metadata["tags"] = list(tags)
+    if "given" in cell.metadata:
+        made.metadata["jupyter"] = {"source_hidden": True}  # folded away, a click opens it
     if "question" not in cell.metadata:
         return [made]
     question = homework.question(cell.metadata["question"])
@@ -88,13 +91,21 @@ def _cells(homework: Homework, cell: PercentCell) -> list[NotebookNode]:
     return [made, check]
 
 
+def _free_text(asked: Explanation) -> list[NotebookNode]:
+    """The prompt, and below it a cell that nbgrader calls manually graded."""
+    prompt = nbformat.v4.new_markdown_cell(_with_badge(asked.prompt, asked))
+    answer = nbformat.v4.new_markdown_cell(f"{BEGIN}\n{asked.answer}\n{END}")
+    answer.metadata["nbgrader"] = _nbgrader(asked.id, grade=True, solution=True, points=asked.points)
+    return [prompt, answer]
+
+
 def _nbgrader(grade_id: str, grade: bool, solution: bool, points: float | None = None) -> dict[str, Any]:
     metadata: dict[str, Any] = {
         "schema_version": SCHEMA_VERSION,
         "grade_id": grade_id,
         "grade": grade,
         "solution": solution,
-        "locked": grade,
+        "locked": grade and not solution,
         "task": False,
     }
     return metadata | ({"points": points} if grade else {})
@@ -110,11 +121,13 @@ def _markdown(homework: Homework, cell: PercentCell) -> str:
     return cell.source
 
 
-def _with_badge(source: str, question: Question) -> str:
+def _with_badge(source: str, question: Question | Explanation) -> str:
     """The question's text with points, minutes and difficulty below its heading."""
     heading, _, rest = source.partition("\n")
     level = "●" * question.difficulty + "○" * (5 - question.difficulty)
     badge = f"`{question.id}` · {question.points:g} points · about {question.minutes} minutes · difficulty {level}"
+    if isinstance(question, Explanation):
+        badge += " · graded by a person"
     return f"{heading}\n\n*{badge}*\n{rest}"
 
 

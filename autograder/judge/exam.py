@@ -45,6 +45,7 @@ class Case:
     sentence: str
     public: bool
     weight: float
+    integration: bool  # tries the student's own earlier parts together: never run with the reference's
     item: pytest.Function
 
 
@@ -137,7 +138,15 @@ class Exam:
         if not text:
             raise BadInput(f"{item.location[0]}: {item.name} has no docstring. Write the sentence that students read.")
         mark = item.get_closest_marker("weight")
-        return Case(f"{question}/{item.name}", question, text, _public(item), mark.args[0] if mark else 1.0, item)
+        return Case(
+            id=f"{question}/{item.name}",
+            question=question,
+            sentence=text,
+            public=_public(item),
+            weight=mark.args[0] if mark else 1.0,
+            integration=item.get_closest_marker("integration") is not None,
+            item=item,
+        )
 
 
 def case_seed(case: str, seed: int) -> int:
@@ -223,6 +232,7 @@ class _Plugin:
 
     def pytest_configure(self, config: Config) -> None:
         config.addinivalue_line("markers", "weight(number): the weight of a case in its question")
+        config.addinivalue_line("markers", "integration: with the student's own earlier parts, and never the reference's")
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         if report.failed:
