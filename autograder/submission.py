@@ -9,15 +9,18 @@ import ast
 import hashlib
 import json
 import re
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cache
+from itertools import islice, pairwise
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import jupytext
 from IPython.core.inputtransformer2 import TransformerManager
 
-from autograder.homework import Homework, defined_names
+from autograder.homework import Homework, defined_names, without_markers
 
 MAX_BYTES = 32 * 2**20
 MAX_CELLS = 2_000
@@ -25,6 +28,8 @@ MAX_SOURCE = 2 * 2**20
 MAX_PERCENT = 2**20  # jupytext is slow
 MAX_PARSED = 100_000  # characters of a cell that is searched for names; longer ones are only run
 MAX_ID = 80
+MAX_TEXT = 20_000  # characters kept of a free-text answer
+TEXT_STUB = "YOUR ANSWER HERE"  # nbgrader's
 SKIPPED_TAGS = {"plot", "training"}
 _MARK = re.compile(r"\s*#\s*(%%|In\s*\[|<\w+cell)")  # everything that jupytext takes for the beginning of a cell
 
@@ -49,16 +54,18 @@ class Submission:
     cells: tuple[RunCell, ...]
     digest: str
     notes: tuple[str, ...] = ()
+    texts: dict[str, str] = field(default_factory=dict)  # free-text answers by question, for a person to grade
 
 
 @dataclass
 class _Found:
-    """A code cell as it stands in the file."""
+    """A code or markdown cell as it stands in the file."""
 
     position: int
     grade_id: str
     tags: set[str]
     source: str
+    kind: str = "code"
     answered: frozenset[str] = frozenset()  # the names it defines, stubs aside
 
 
@@ -77,7 +84,8 @@ def read_submission(path: Path, homework: Homework) -> Submission:
 
 def parse_submission(raw: bytes, suffix: str, homework: Homework) -> Submission:
     """The same from the file's bytes."""
-    found = _percent_cells(raw) if suffix == ".py" else _notebook_cells(raw)
+    everything = _percent_cells(raw) if suffix == ".py" else _notebook_cells(raw)
+    found = [cell for cell in everything if cell.kind == "code"]
     notes: list[str] = []
     cells = [RunCell(f"given {i}", source) for i, source in enumerate(given_cells(homework), 1)]
     answers = _answer_cells(found, homework, notes)
@@ -85,14 +93,27 @@ def parse_submission(raw: bytes, suffix: str, homework: Homework) -> Submission:
         keep = tuple(answers.get(cell.position, ()))
         if keep or not (cell.grade_id.startswith("test_") or cell.tags & SKIPPED_TAGS):
             cells.append(RunCell(cell.grade_id or f"cell {cell.position}", cell.source, keep))
-    return Submission(tuple(cells), hashlib.sha256(raw).hexdigest(), tuple(notes))
+    texts = _free_texts([cell for cell in everything if cell.kind == "markdown"], homework, notes)
+    return Submission(tuple(cells), hashlib.sha256(raw).hexdigest(), tuple(notes), texts)
 
 
-def reference_submission(homework: Homework, question: str | None = None, paste: str = "") -> Submission:
-    """The homework's source as a submission, through the same reader; `paste` goes below the answer to `question`."""
+def reference_submission(homework: Homework, pastes: Mapping[str, str] = MappingProxyType({})) -> Submission:
+    """The homework's source as a submission, through the same reader; each paste goes below its question's answer."""
     whole = _whole_reference(homework)
-    cells = (replace(cell, source=f"{cell.source}\n\n{paste}") if cell.id == question else cell for cell in whole.cells)
+    cells = (
+        replace(cell, source=f"{cell.source}\n\n{pastes[cell.id]}") if cell.id in pastes else cell
+        for cell in whole.cells
+    )
     return replace(whole, cells=tuple(cells))
+
+
+def with_reference_parts(submission: Submission, homework: Homework, question: str, parts: Iterable[str]) -> Submission:
+    """The submission with the reference's answers to `parts` in place of its own, from `question`'s answer on."""
+    names = set(homework.question(question).names)
+    place = next((i for i, cell in enumerate(submission.cells) if names & set(cell.keep)), len(submission.cells))
+    answers = [homework.question(part) for part in parts]
+    inserted = tuple(RunCell(f"given {answer.id}", without_markers(answer.answer), answer.names) for answer in answers)
+    return replace(submission, cells=(*submission.cells[:place], *inserted, *submission.cells[place:]))
 
 
 @cache
@@ -123,14 +144,13 @@ def _notebook_cells(raw: bytes) -> list[_Found]:
         raise BadSubmission(f"The notebook has {len(cells)} cells; at most {MAX_CELLS} are graded.")
     found, budget = [], _Budget()
     for position, cell in enumerate(cells, 1):
-        if isinstance(cell, dict) and cell.get("cell_type") == "code":
+        if isinstance(cell, dict) and cell.get("cell_type") in ("code", "markdown"):
             metadata = _dict(cell.get("metadata"))
             source = cell.get("source", "")
             if isinstance(source, list):
                 source = "".join(line for line in source if isinstance(line, str))
-            found.append(
-                _found(position, _dict(metadata.get("nbgrader")).get("grade_id"), metadata.get("tags"), source, budget)
-            )
+            grade_id = _dict(metadata.get("nbgrader")).get("grade_id")
+            found.append(_found(cell["cell_type"], position, grade_id, metadata.get("tags"), source, budget))
     return found
 
 
@@ -150,10 +170,16 @@ def _percent_cells(raw: bytes) -> list[_Found]:
         raise BadSubmission("The file is not Python text in percent format.") from None
     budget = _Budget()
     return [
-        _found(position, cell.metadata.get("question"), cell.metadata.get("tags", []), cell.source, budget)
+        _found(cell.cell_type, position, _percent_id(cell), cell.metadata.get("tags", []), cell.source, budget)
         for position, cell in enumerate(cells, 1)
-        if cell.cell_type == "code"
+        if cell.cell_type in ("code", "markdown")
     ]
+
+
+def _percent_id(cell: Any) -> Any:
+    if cell.cell_type == "code":
+        return cell.metadata.get("question")
+    return _dict(cell.metadata.get("nbgrader")).get("grade_id") or cell.metadata.get("explain")
 
 
 @dataclass
@@ -170,18 +196,39 @@ class _Budget:
         return left >= 0
 
 
-def _found(position: int, grade_id: Any, tags: Any, source: Any, budget: _Budget) -> _Found:
+def _found(kind: str, position: int, grade_id: Any, tags: Any, source: Any, budget: _Budget) -> _Found:
     text = source if isinstance(source, str) else ""
     if len(text) > MAX_SOURCE:
         raise BadSubmission(f"Cell {position} is longer than {MAX_SOURCE // 2**20} MB.")
-    text, tree = _plain_python(text, budget)
+    text, tree = _plain_python(text, budget) if kind == "code" else (text, ast.Module([], []))
     return _Found(
         position=position,
         grade_id=_printable(grade_id[:MAX_ID]) if isinstance(grade_id, str) else "",
         tags={tag for tag in tags if isinstance(tag, str)} if isinstance(tags, list) else set(),
         source=text,
+        kind=kind,
         answered=frozenset(defined_names(tree)) - _stub_names(tree),
     )
+
+
+def _free_texts(found: list[_Found], homework: Homework, notes: list[str]) -> dict[str, str]:
+    """The free-text answers: by grade id, else the text below the question's heading; "" where nothing is written."""
+    texts = {}
+    for asked in homework.explanations:
+        cells = [cell for cell in found if cell.grade_id == asked.id]
+        if not cells:
+            heading = asked.prompt.partition("\n")[0]
+            below = (after for cell, after in pairwise(found) if cell.source.startswith(heading))
+            cells = list(islice(below, 1))
+            if cells:
+                notes.append(f"{asked.id}: the answer was taken from cell {cells[0].position}, below the question.")
+            else:
+                notes.append(f"{asked.id}: there is no cell for the answer in your notebook.")
+        text = "\n\n".join(cell.source for cell in cells if cell.source.strip() != TEXT_STUB)
+        if len(text) > MAX_TEXT:
+            notes.append(f"{asked.id}: the answer is longer than {MAX_TEXT} characters; the rest is not read.")
+        texts[asked.id] = text[:MAX_TEXT].encode("utf-8", "replace").decode().strip()
+    return texts
 
 
 def _plain_python(source: str, budget: _Budget) -> tuple[str, ast.Module]:

@@ -1,4 +1,7 @@
-"""The suite's own exam: the reference earns all, the stub nothing, mistakes lose and are named, variants keep all."""
+"""The suite's own exam: the reference earns all, the stub nothing, mistakes lose and are named, variants keep all.
+
+And an earlier answer that is wrong or missing costs the later ones nothing but their integration case.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +14,16 @@ from dataclasses import dataclass, field
 import nbformat
 import torch
 
+from autograder.box.limits import Limits
 from autograder.builder.notebooks import student_cells
 from autograder.homework import Homework, read_homework
 from autograder.judge.examine import examine
 from autograder.judge.local import sit_locally
 from autograder.judge.results import CaseResult, QuestionResult
-from autograder.judge.seat import Seat
+from autograder.judge.seat import Help, Seat, Sitting
 from autograder.judge.tools import tools
 from autograder.judge.verdicts import Verdict
-from autograder.submission import Submission, parse_submission, reference_submission
+from autograder.submission import Submission, parse_submission, reference_submission, with_reference_parts
 
 
 @dataclass(frozen=True)
@@ -28,7 +32,7 @@ class Job:
 
     homework: str
     question: str
-    kind: str  # "reference", "stub", "mistake" or "variant"
+    kind: str  # "reference", "stub", "mistake", "variant", or "cascade": right, on earlier answers that are not
     label: str = ""
     seed: int = 0
 
@@ -96,9 +100,23 @@ def prove(job: Job) -> Proof:
     """Run one job in this process."""
     homework, exam, diagnostician = tools(job.homework)
     question = homework.question(job.question)
-    with Seat(lambda _: sit_locally(_submission(homework, job))) as seat:
-        (result,) = examine(exam, diagnostician, seat, [question], job.seed, to_the_end=job.kind != "mistake")
-    misses = tuple(_misses(job, result))
+    submission = _submission(homework, job)
+
+    def open_sitting(_: Limits, help: Help | None) -> Sitting:
+        return sit_locally(submission if help is None else with_reference_parts(submission, homework, *help))
+
+    with Seat(open_sitting) as seat:
+        (result,) = examine(
+            exam,
+            diagnostician,
+            seat,
+            [question],
+            job.seed,
+            to_the_end=job.kind != "mistake",
+            help_allowed=job.kind == "cascade",
+        )
+    integration = {case.id for case in exam.of_question(question.id) if case.integration}
+    misses = tuple(_misses(job, result, integration))
     named = {result.diagnosis.label} if result.diagnosis else set()
     named |= {case.mistake for case in result.cases if case.mistake}
     return Proof(
@@ -118,6 +136,7 @@ def _jobs(homework: Homework, seed: int) -> Iterator[Job]:
             ("stub", [""]),
             ("mistake", [entry.label for entry in homework.mistakes[question.id]]),
             ("variant", [entry.label for entry in homework.variants[question.id]]),
+            ("cascade", ["missing", "mistaken"] if question.uses else []),
         ):
             for label in labels:
                 yield Job(homework.name, question.id, kind, label, seed)
@@ -127,14 +146,29 @@ def _submission(homework: Homework, job: Job) -> Submission:
     if job.kind == "stub":
         notebook = nbformat.v4.new_notebook(cells=student_cells(homework, solved=False))
         return parse_submission(nbformat.writes(notebook).encode(), ".ipynb", homework)
+    if job.kind == "cascade":
+        return reference_submission(homework, dict(_earlier_parts(homework, job)))
     entries = {"mistake": homework.mistakes, "variant": homework.variants}.get(job.kind, {})
     paste = next((entry.source for entry in entries.get(job.question, []) if entry.label == job.label), "")
-    return reference_submission(homework, job.question, paste)
+    return reference_submission(homework, {job.question: paste})
 
 
-def _misses(job: Job, result: QuestionResult) -> Iterator[str]:
+def _earlier_parts(homework: Homework, job: Job) -> Iterator[tuple[str, str]]:
+    """What a cascade pastes over the questions that this one uses: their stubs, or a mistake each."""
+    stubs = {cell.id: cell.source for cell in student_cells(homework, solved=False)}
+    for part in homework.question(job.question).uses:
+        yield part, stubs[part] if job.label == "missing" else homework.mistakes[part][0].source
+
+
+def _misses(job: Job, result: QuestionResult, integration: set[str]) -> Iterator[str]:
     """Every way in which the suite treats this answer otherwise than it should."""
-    if job.kind in ("reference", "variant"):
+    if job.kind == "cascade":
+        for case in result.cases:
+            if case.case not in integration and case.verdict is not Verdict.PASSED:
+                yield f"is right, but an earlier answer costs it a point: {_told(case)}"
+            elif case.case in integration and job.label == "missing" and case.verdict is Verdict.PASSED:
+                yield f"{case.case} passes without the student's own earlier parts: it integrates nothing"
+    elif job.kind in ("reference", "variant"):
         for case in result.cases:
             if case.verdict is not Verdict.PASSED:
                 yield f"is right, but {_told(case)}"

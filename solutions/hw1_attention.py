@@ -26,7 +26,8 @@
 # - predict what happens to the output when a key moves, grows, or changes its place;
 # - choose weights by hand that make attention an identity, a permutation or a convolution.
 #
-# **Time**: about an hour of reading, and about five hours of work for all thirteen questions (100 points).
+# **Time**: about an hour of reading, and about five and a half hours of work for all fifteen questions (100
+# points).
 # You need linear algebra, a little probability, and some PyTorch. No GPU, no downloads.
 
 # %% [markdown]
@@ -39,8 +40,10 @@
 # | III. How sharp should it be? | 1.8 mean and variance of a score · 1.9 the temperature you need |
 # | IV. Moving the pieces | 1.10 one key moves · 1.11 tokens trade places · 1.12 attention as other layers |
 # | V. Reading with a pencil | 1.13 spot the error |
+# | VI. In your own words | 1.14 the factor $1/\sqrt{d}$ · 1.15 where things stand |
 #
-# **How to work.** Every question has a text, one answer cell, a check and a ladder of help. Fill in the
+# **How to work.** Every question has a text, one answer cell, a check and a ladder of help (the last two ask
+# for a few sentences instead of code, and a person reads them). Fill in the
 # answer cell (replace the `raise NotImplementedError`), run it, then run the check below it. The check
 # tries your answer on small examples and says what it found; the grader that computes your points runs the
 # same kind of check on many more inputs, and relies on nothing that is not written in this notebook. The
@@ -208,7 +211,7 @@ with after("q1_1"):
 #
 # `z` is a vector `[n]` of finite scores, $n \ge 1$, and may be large ($\pm 10^4$).
 
-# %% question="q1_2" points=7 minutes=20 difficulty=2
+# %% question="q1_2" points=7 minutes=20 difficulty=2 uses=["q1_1"]
 def softmax_jacobian(z: Tensor) -> Tensor:
     """The derivative of softmax(z) by z in closed form: z [n] -> J [n, n], J[i, j] = d y_i / d z_j."""
     # BEGIN SOLUTION
@@ -375,7 +378,7 @@ with after("q1_3"):
 # `weights` is `[B, S]`. The query comes first in $[q; c]$, there is no scaling ($\beta = 1$), no mask and
 # no bias.
 
-# %% question="q1_4" points=6 minutes=15 difficulty=1
+# %% question="q1_4" points=6 minutes=15 difficulty=1 uses=["q1_1", "q1_3"]
 def luong_step(
     query: Tensor,
     keys: Tensor,
@@ -485,7 +488,7 @@ names = ("LENGTH", "VOCAB", "D_MODEL", "STEPS", "BATCH", "RATE", "CLIP")
 print("\n".join(f"{name:8}= {getattr(reversal, name)}" for name in names))
 
 
-# %% question="q1_5" points=12 minutes=45 difficulty=4 limits={"wall": 120}
+# %% question="q1_5" points=11 minutes=45 difficulty=4 uses=["q1_1", "q1_3", "q1_4"] limits={"wall": 120}
 class AttentionSeq2Seq(nn.Module):
     """GRU encoder and GRU decoder with Luong attention between them."""
 
@@ -601,7 +604,7 @@ with after("q1_5"):
 # $e^{-1/2} = 0.607$, the guess is $(10 + 0.607 \cdot 20) / 1.607 = 13.78$. With the attention kernel both
 # weights are $e^0 = 1$ and the guess is 15: the query 0 is equally alike to everything.
 
-# %% question="q1_6" points=8 minutes=20 difficulty=2
+# %% question="q1_6" points=7 minutes=20 difficulty=2 uses=["q1_1"]
 def kernel_regression(
     x: Tensor, xs: Tensor, ys: Tensor, kernel: Callable[[Tensor, Tensor], Tensor]
 ) -> Tensor:
@@ -700,7 +703,7 @@ with after("q1_6"):
 #
 # `F.scaled_dot_product_attention` and `nn.MultiheadAttention` may **not** be used in this answer.
 
-# %% question="q1_7" points=14 minutes=40 difficulty=3
+# %% question="q1_7" points=12 minutes=40 difficulty=3 uses=["q1_1"]
 def attention(
     q: Tensor,
     k: Tensor,
@@ -939,7 +942,7 @@ with after("q1_2", "q1_8"):
 # is monotone, and a monotone function can be inverted by halving an interval. Find it to nine digits or
 # better.
 
-# %% question="q1_9" points=7 minutes=25 difficulty=3
+# %% question="q1_9" points=7 minutes=25 difficulty=3 uses=["q1_1"]
 def beta_to_focus(scores: Tensor, p: float) -> float:
     """The smallest beta >= 0 at which the largest weight of softargmax(scores, beta) is p: scores [n]."""
     # BEGIN SOLUTION
@@ -1042,7 +1045,7 @@ with after("q1_9"):
 #
 # Both keep the inputs' dtype.
 
-# %% question="q1_10" points=8 minutes=25 difficulty=3
+# %% question="q1_10" points=7 minutes=25 difficulty=3 uses=["q1_1"]
 def key_jacobian(q: Tensor, K: Tensor, V: Tensor, j: int, beta: float) -> Tensor:
     """The derivative of one query's output by key j: q [D], K [S, D], V [S, Dv] -> [Dv, D]."""
     # BEGIN SOLUTION
@@ -1138,7 +1141,7 @@ with after("q1_10"):
 # **last** is $P\,\mathrm{Sa}(X)$, and the lines between lead from one to the other; all are equal. Evaluate
 # each line as it would stand on paper.
 
-# %% question="q1_11" points=6 minutes=20 difficulty=2
+# %% question="q1_11" points=6 minutes=20 difficulty=2 uses=["q1_1", "q1_7"]
 def equivariance_lines(X: Tensor, P: Tensor, Wq: Tensor, Wk: Tensor, Wv: Tensor) -> list[Tensor]:
     """The proof of Sa(PX) = P Sa(X): X [N, D], P [N, N], W* [D, D] -> three or more lines, each [N, D]."""
     # BEGIN SOLUTION
@@ -1230,7 +1233,7 @@ with after("q1_11"):
 # after the division by $\sqrt A$, a lead of 100 for the chosen place leaves the others
 # $e^{-100} \approx 4 \cdot 10^{-44}$.
 
-# %% question="q1_12" points=8 minutes=35 difficulty=4
+# %% question="q1_12" points=7 minutes=35 difficulty=4
 def identity_layer(n: int, d: int) -> dict[str, Tensor]:
     """Weights that make the layer return its content: n places of width d -> dict of Wq, Wk, Wv, Wo."""
     # BEGIN SOLUTION
@@ -1396,6 +1399,57 @@ with after("q1_13"):
         "width d", "variance of q . k", "One line against the dice", logx=True, logy=True, marks=True,
         alt="The measured variance grows with the width; the printed line leaves it, the repair stays on it.",
     )
+
+# %% [markdown]
+# # Part VI. In your own words
+#
+# Two questions without code. A person reads your answers; five good sentences beat a page. Write them in the
+# cell below each question.
+
+# %% [markdown] explain="q1_14" points=3 minutes=8 difficulty=2
+# ## 1.14 In your own words: why divide by the square root of d?
+#
+# A friend trains a model with attention, leaves out the factor $1/\sqrt{d}$, and finds that it learns well at
+# width 4 and hardly at all at width 1024. Explain to them why, in about five sentences. A good answer says what
+# happens to the scores as the width grows, what that does to the softmax, what follows for the gradients, and
+# why dividing by $\sqrt{d}$, and not by $d$, is the cure.
+#
+# BEGIN SOLUTION
+# For queries and keys with independent entries of mean 0 and variance 1, a score $q \cdot k$ is a sum of $d$
+# products, each of mean 0 and variance 1; its variance is $d$, so typical scores are of the size $\sqrt d$ (1.8).
+# At width 1024 that is 32: the largest score leads by many units, and the softmax puts nearly all weight on one
+# key. There its Jacobian $\mathrm{diag}(a) - a a^\top$ is nearly zero (1.2), so hardly any gradient reaches the
+# queries and keys, and the model stays with whatever it picked at random. Division by $\sqrt d$ gives the scores
+# variance 1 at every width, so that the softmax starts neither frozen nor flat. Division by $d$ would make their
+# spread $1/\sqrt d$: at large widths all weights would be nearly equal, and attention a plain average.
+#
+# **Rubric.** 1 point: the variance of a score grows like $d$ (its spread like $\sqrt d$). 1 point: large scores
+# saturate the softmax, whose gradient then vanishes. 1 point: $\sqrt d$ brings the spread to 1 at every width,
+# while $d$ would make it vanish.
+# END SOLUTION
+
+# %% [markdown] explain="q1_15" points=3 minutes=8 difficulty=3
+# ## 1.15 In your own words: where things stand
+#
+# 1.11 proved that self-attention has no idea of order. 1.12 built a convolution, which is all about order, out
+# of self-attention. Is that a contradiction? Explain in about five sentences: what the theorem assumes, what
+# 1.12 changes, and what happens to the layer of 1.12 if you shuffle the rows of the content $X$ but leave the
+# positions where they are.
+#
+# BEGIN SOLUTION
+# There is no contradiction: the theorem speaks of a layer that sees the tokens and nothing else, so that
+# shuffling its input shuffles all it knows. In 1.12 the input is $Z = [X, I_n]$, in which each row says where it
+# stands. The layer is still equivariant in $Z$: shuffle whole rows of $Z$, positions included, and the outputs are
+# shuffled in the same way. But if only the content moves, $Z$ becomes $[PX, I_n]$, which is not $PZ$; the theorem
+# says nothing about it, and the output is that of the convolution of the shuffled content, which in general is
+# not the shuffled output. Order comes into attention through the input (here one-hot positions, in homework 3
+# other encodings), not through the layer.
+#
+# **Rubric.** 1 point: the theorem is about inputs that carry no position, or about shuffling all that the layer
+# sees. 1 point: in 1.12 the positions are part of the input, and scores are computed from them. 1 point: with
+# only the content shuffled the output is in general not a shuffle of the old output, although the layer is still
+# equivariant in $Z$.
+# END SOLUTION
 
 # %% [markdown]
 # # What to read next

@@ -38,6 +38,7 @@ class Outcome:
     printed: str = ""
     box: str = ""
     seconds: float = 0.0
+    texts: dict[str, str] = field(default_factory=dict)  # free-text answers, by question
 
     @property
     def key(self) -> tuple[str, str, str, int]:
@@ -141,10 +142,10 @@ def _read(path: Path, homework: str, outcomes: dict[str, Outcome]) -> int:
 
 def _case(record: dict[str, Any]) -> CaseResult:
     fields = {name: record[name] for name in CaseResult.__dataclass_fields__}
-    return CaseResult(**fields | {"verdict": Verdict(record["verdict"])})
+    return CaseResult(**fields | {"verdict": Verdict(record["verdict"]), "helped": tuple(record["helped"])})
 
 
 def _outcome(record: dict[str, Any], cases: tuple[CaseResult, ...]) -> Outcome:
-    fields = {name: record[name] for name in Outcome.__dataclass_fields__}
+    fields = {name: record[name] for name in Outcome.__dataclass_fields__ if name in record}
     diagnoses = {question: Diagnosis(**told) for question, told in record["diagnoses"].items()}
     return Outcome(**fields | {"cases": cases, "diagnoses": diagnoses, "notes": tuple(record["notes"])})

@@ -12,23 +12,38 @@ from typing import Any
 
 from autograder.builder.write import Files, write
 from autograder.errors import BadInput
+from autograder.grading.by_hand import BY_HAND, Sheet
 from autograder.grading.feedback import feedback_data, feedback_page
 from autograder.grading.journal import VERSION, Outcome
-from autograder.homework import Homework
+from autograder.homework import Explanation, Homework
 from autograder.judge.results import QuestionResult, Report, by_question
 
+EMPTY = Sheet()
 
-def report_of(homework: Homework, outcome: Outcome) -> Report:
-    """The scores that an outcome's facts are worth."""
-    cases = by_question(homework, outcome.cases)
-    questions = (QuestionResult(q.id, q.points, cases[q.id], outcome.diagnoses.get(q.id)) for q in homework.questions)
+
+def report_of(homework: Homework, outcome: Outcome, by_hand: Sheet = EMPTY) -> Report:
+    """The scores that an outcome's facts are worth, and what people decided."""
+    cases, decided = by_question(homework, outcome.cases), by_hand.of(outcome.student)
+    questions = (
+        QuestionResult(
+            question=asked.id,
+            points=asked.points,
+            cases=cases.get(asked.id, ()),
+            diagnosis=outcome.diagnoses.get(asked.id),
+            hand=decided.get(asked.id),
+            text=outcome.texts.get(asked.id, "") if isinstance(asked, Explanation) else None,
+        )
+        for asked in homework.graded
+    )
     return Report(homework.name, tuple(questions), outcome.notes)
 
 
-def write_outputs(homework: Homework, outcomes: dict[str, Outcome], out: Path) -> None:
-    """Bring grades.csv, summary.json and feedback/ up to date with the journal."""
-    reports = {student: report_of(homework, outcomes[student]) for student in sorted(outcomes)}
+def write_outputs(homework: Homework, outcomes: dict[str, Outcome], out: Path, by_hand: Sheet = EMPTY) -> None:
+    """Bring grades.csv, summary.json, by_hand.csv and feedback/ up to date with the journal and the sheet."""
+    reports = {student: report_of(homework, outcomes[student], by_hand) for student in sorted(outcomes)}
+    sheet = by_hand.text(reports)
     files: Files = {
+        **({out / BY_HAND: sheet.encode()} if sheet else {}),
         out / "grades.csv": grades_csv(homework, outcomes, reports).encode(),
         out / "summary.json": _json(summary(homework, outcomes, reports)),
     }
@@ -49,11 +64,10 @@ def grades_csv(homework: Homework, outcomes: dict[str, Outcome], reports: dict[s
     """One row per student: a column per question, the total, and the status."""
     buffer = io.StringIO()
     table = csv.writer(buffer, lineterminator="\n")
-    table.writerow(["student_id", *(question.id for question in homework.questions), "total", "status"])
+    table.writerow(["student_id", *(asked.id for asked in homework.graded), "total", "status"])
     for student, report in reports.items():
-        scores = [f"{result.score:g}" if result.cases else "" for result in report.questions]
-        if outcomes[student].status == "unreadable":
-            scores = ["0"] * len(scores)
+        nothing = "0" if outcomes[student].status == "unreadable" else ""
+        scores = [f"{result.score:g}" if result.graded else nothing for result in report.questions]
         table.writerow([student, *scores, f"{report.total:g}", outcomes[student].status])
     return buffer.getvalue()
 
@@ -67,12 +81,12 @@ def summary(homework: Homework, outcomes: dict[str, Outcome], reports: dict[str,
         "submissions": len(outcomes),
         "status": dict(Counter(outcome.status for outcome in outcomes.values())),
         "mean_total": round(sum(totals) / len(totals), 2) if totals else None,
-        "questions": {question.id: _question_summary(question.id, reports) for question in homework.questions},
+        "questions": {asked.id: _question_summary(asked.id, reports) for asked in homework.graded},
     }
 
 
 def _question_summary(question: str, reports: dict[str, Report]) -> dict[str, Any]:
-    results = [report.question(question) for report in reports.values() if report.question(question).cases]
+    results = [report.question(question) for report in reports.values() if report.question(question).graded]
     return {
         "points": results[0].points if results else None,
         "mean": round(sum(result.score for result in results) / len(results), 2) if results else None,
@@ -81,11 +95,13 @@ def _question_summary(question: str, reports: dict[str, Report]) -> dict[str, An
     }
 
 
-def score_changes(homework: Homework, old: dict[str, Outcome], new: dict[str, Outcome]) -> Iterator[str]:
-    """A line for every score that differs between two sets of outcomes."""
+def score_changes(
+    homework: Homework, old: dict[str, Outcome], new: dict[str, Outcome], by_hand: Sheet = EMPTY
+) -> Iterator[str]:
+    """A line for every score that differs between two sets of outcomes; what a person gave stays."""
     for student in sorted(new):
-        before = report_of(homework, old[student]) if student in old else None
-        after = report_of(homework, new[student])
+        before = report_of(homework, old[student], by_hand) if student in old else None
+        after = report_of(homework, new[student], by_hand)
         for result in after.questions:
             was = before.question(result.question).score if before else 0.0
             if was != result.score:

@@ -16,9 +16,9 @@ from autograder.grading.journal import Journal, Outcome
 from autograder.grading.run import JOURNAL
 from autograder.grading.task import Candidate, factory
 from autograder.judge.proxies import Student
-from autograder.judge.seat import Seat, Sitting
+from autograder.judge.seat import Help, Seat, Sitting
 from autograder.judge.tools import tools
-from autograder.submission import parse_submission
+from autograder.submission import parse_submission, with_reference_parts
 
 Tell = Callable[[str], None]
 
@@ -37,9 +37,13 @@ def replay(result: str, out: Path, submissions: Path, tell: Tell = print) -> int
     case = next((case for case in exam.cases if case.id == case_id), None)
     if case is None:
         raise BadInput(f"The suite no longer has the case {case_id}.")
-    candidate = Candidate(parse_submission(entry.content, entry.suffix, homework), factory(outcome.box or "auto"))
+    submission = parse_submission(entry.content, entry.suffix, homework)
+    if before.helped:
+        tell(f"With the reference's {', '.join(before.helped)} in place of the student's.")
+        submission = with_reference_parts(submission, homework, case.question, before.helped)
+    candidate = Candidate(submission, factory(outcome.box or "auto"))
 
-    def open_traced(limits: Limits) -> Sitting:
+    def open_traced(limits: Limits, _: Help | None) -> Sitting:
         sitting = candidate.open(limits)
         _trace(sitting.student, tell)
         return sitting

@@ -19,12 +19,14 @@ import torch
 from autograder.box.backends import BACKENDS
 from autograder.box.sandbox import STRONG, pick
 from autograder.errors import BadInput
+from autograder.grading.by_hand import Sheet, read_sheet
 from autograder.grading.collect import Entry, collect
 from autograder.grading.journal import Journal, Outcome
-from autograder.grading.outputs import score_changes, write_outputs
+from autograder.grading.outputs import report_of, score_changes, write_outputs
 from autograder.grading.progress import Progress
 from autograder.grading.task import Task, factory, grade_task, suite_digest
 from autograder.homework import Homework, read_homework
+from autograder.judge.results import Report
 from autograder.judge.tools import tools
 from autograder.judge.verdicts import Infrastructure
 
@@ -58,7 +60,12 @@ class Finished:
     outcomes: list[Outcome]  # of the students in the source
     graded: int
     sandbox: str
+    by_hand: Sheet
     interrupted: bool = False
+
+    def report(self, outcome: Outcome) -> Report:
+        """The scores of one of the outcomes."""
+        return report_of(self.homework, outcome, self.by_hand)
 
 
 def run(options: Run, tell: Callable[[str], None] = print) -> Finished:
@@ -66,6 +73,7 @@ def run(options: Run, tell: Callable[[str], None] = print) -> Finished:
     homework = read_homework(options.homework)
     if options.question and options.question not in {question.id for question in homework.questions}:
         raise BadInput(f"{options.homework} has no question {options.question}.")
+    by_hand = read_sheet(options.out, homework)
     entries = _chosen(options)
     sandbox = pick(options.sandbox)
     tell(f"Boxes: {sandbox}, {BACKENDS[sandbox].summary}.")
@@ -79,10 +87,11 @@ def run(options: Run, tell: Callable[[str], None] = print) -> Finished:
             tell(f"{len(entries) - len(todo)} of {len(entries)} submissions are graded already.")
         interrupted = not _grade(options, todo, journal, target, homework)
         if options.regrade and not interrupted:
-            _apply(journal, target, homework, tell)
+            _apply(journal, target, homework, by_hand, tell)
         outcomes = [journal.outcomes[entry.student] for entry in entries if entry.student in journal.outcomes]
-        write_outputs(homework, journal.outcomes, options.out)
-    return Finished(homework, outcomes, len(todo), sandbox, interrupted)
+        by_hand = read_sheet(options.out, homework)  # again: people may have gone on grading meanwhile
+        write_outputs(homework, journal.outcomes, options.out, by_hand)
+    return Finished(homework, outcomes, len(todo), sandbox, by_hand, interrupted)
 
 
 def _chosen(options: Run) -> list[Entry]:
@@ -241,9 +250,9 @@ def _merged(new: Outcome, old: Outcome | None, options: Run, homework: Homework)
     return replace(old, cases=tuple(sorted(cases, key=lambda case: order[case.question])), diagnoses=diagnoses)
 
 
-def _apply(journal: Journal, staged: Journal, homework: Homework, tell: Callable[[str], None]) -> None:
+def _apply(journal: Journal, staged: Journal, homework: Homework, by_hand: Sheet, tell: Callable[[str], None]) -> None:
     """Tell whose score changes, then make it so."""
-    changes = list(score_changes(homework, journal.outcomes, staged.outcomes))
+    changes = list(score_changes(homework, journal.outcomes, staged.outcomes, by_hand))
     tell("\n".join(["Score changes:", *changes]) if changes else "No score changes.")
     for outcome in staged.outcomes.values():
         journal.add(outcome)

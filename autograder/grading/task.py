@@ -16,11 +16,11 @@ from autograder.homework import read_homework
 from autograder.judge.examine import examine
 from autograder.judge.proxies import Student
 from autograder.judge.results import QuestionResult
-from autograder.judge.seat import Seat, Sitting
+from autograder.judge.seat import Help, Seat, Sitting
 from autograder.judge.tools import tools
 from autograder.judge.verdicts import Infrastructure, StudentFault, Verdict
 from autograder.places import COURSE_UTILS, PACKAGE
-from autograder.submission import BadSubmission, Submission, parse_submission
+from autograder.submission import BadSubmission, Submission, parse_submission, with_reference_parts
 from course_utils.checking import NotAnswered
 
 MAX_PRINTED = 64 * 1024  # bytes kept of what all cells print together
@@ -70,9 +70,17 @@ def grade_task(task: Task) -> Outcome:
     except Infrastructure as error:
         return outcome("infrastructure", notes=(str(error),))
     candidate = Candidate(submission, boxes)
+
+    def open_sitting(limits: Limits, help: Help | None) -> Sitting:
+        if help is None:
+            return candidate.open(limits)
+        return Candidate(with_reference_parts(submission, homework, *help), boxes).open(
+            limits
+        )  # its notes are not told
+
     questions = [question for question in homework.questions if not task.questions or question.id in task.questions]
     try:
-        with Seat(candidate.open, boxes.limits) as seat:
+        with Seat(open_sitting, boxes.limits) as seat:
             results = examine(exam, diagnostician, seat, questions, task.seed, public_only=task.public_only)
     except Exception as error:  # ours: one submission's trouble, never the class's
         return outcome("infrastructure", notes=(f"The judge failed: {type(error).__name__}: {error}",))
@@ -82,6 +90,7 @@ def grade_task(task: Task) -> Outcome:
         diagnoses={result.question: result.diagnosis for result in results if result.diagnosis},
         notes=(*submission.notes, *candidate.notes),
         printed=candidate.printed,
+        texts=submission.texts,
         box=boxes.backend,
     )
 
@@ -151,6 +160,7 @@ def suite_digest(name: str) -> str:
     """A hash of everything a grade depends on besides the submission."""
     homework = read_homework(name)
     digest = hashlib.sha256(homework.source.read_bytes())
+    digest.update("".join(cell.source for cell in homework.cells).encode())  # with what earlier homeworks give
     for folder in (homework.suite, COURSE_UTILS, PACKAGE / "judge", PACKAGE / "box"):
         for path in sorted(folder.rglob("*.py")):
             digest.update(str(path.relative_to(folder)).encode() + b"\0" + path.read_bytes() + b"\0")

@@ -66,7 +66,7 @@ class Diagnostician:
         return mistakes
 
     def _prints(self, question: str, paste: str) -> Prints:
-        sitting = sit_locally(reference_submission(self.homework, question, paste))
+        sitting = sit_locally(reference_submission(self.homework, {question: paste}))
         try:
             return answers_to(self.probes(question), sitting.student)
         finally:

@@ -232,7 +232,9 @@ class _Plugin:
 
     def pytest_configure(self, config: Config) -> None:
         config.addinivalue_line("markers", "weight(number): the weight of a case in its question")
-        config.addinivalue_line("markers", "integration: with the student's own earlier parts, and never the reference's")
+        config.addinivalue_line(
+            "markers", "integration: with the student's own earlier parts, and never the reference's"
+        )
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         if report.failed:

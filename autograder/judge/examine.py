@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from autograder.homework import Question
 from autograder.judge.diagnosis import Diagnostician
 from autograder.judge.exam import Case, Exam, Ruling
 from autograder.judge.results import CaseResult, Diagnosis, QuestionResult
-from autograder.judge.seat import Seat
+from autograder.judge.seat import Help, Seat
 from autograder.judge.verdicts import Infrastructure, StudentFault, Verdict
 from course_utils.checking import NotAnswered
 
@@ -30,20 +31,62 @@ def examine(
     seed: int = 0,
     to_the_end: bool = True,
     public_only: bool = False,
+    help_allowed: bool = True,
 ) -> list[QuestionResult]:
-    """The results of the questions; unless `to_the_end`, a question's cases after the first that fails are left out."""
-    results = []
+    """The results of the questions; unless `to_the_end`, a question's cases after the first that fails are left out.
+
+    Where earlier answers may be to blame for what fails, the cases are tried again with the reference's in their place.
+    """
+    results: list[QuestionResult] = []
     for question in exam.homework.questions if questions is None else questions:
         chosen = [case for case in exam.of_question(question.id) if case.public or not public_only]
         seat.use(question.limits)
         _ready(seat)
         cases = _sit_all(exam, chosen, seat, seed, to_the_end)
+        if help_allowed and (parts := _suspects(question, results)):
+            cases = _sit_again(exam, cases, seat, seed, question, parts)
         wrong = any(case.verdict in (Verdict.FAILED, Verdict.ERROR) for case in cases)
         named = [case.mistake for case in cases if case.mistake]
         diagnosis = _diagnose(diagnostician, question.id, seat, named) if wrong else None
         if wrong:
             seat.renew()  # who knows what a wrong answer has left behind
         results.append(QuestionResult(question.id, question.points, tuple(cases), diagnosis))
+    return results
+
+
+def _suspects(question: Question, results: list[QuestionResult]) -> tuple[str, ...]:
+    """The earlier questions that this one uses and that are not known to be answered rightly."""
+    right = {result.question for result in results if result.complete}
+    return tuple(part for part in question.uses if part not in right)
+
+
+def _sit_again(
+    exam: Exam, first: list[CaseResult], seat: Seat, seed: int, question: Question, parts: tuple[str, ...]
+) -> list[CaseResult]:
+    """Try what failed with the reference's earlier parts in the box.
+
+    Nothing but pass or fail comes out of that box: the student's code could read the reference there.
+    """
+    cases = {case.id: case for case in exam.of_question(question.id) if not case.integration}
+    names = ", ".join(parts)
+    results = list(first)
+    losses = 0
+    for i, before in enumerate(first):
+        if before.verdict in (Verdict.PASSED, Verdict.INFRASTRUCTURE) or before.case not in cases:
+            continue
+        seat.use(question.limits, Help(question.id, parts))
+        if losses >= MAX_LOSSES or seat.out_of_time:
+            break
+        again = _sit(exam, cases[before.case], seat, seed)
+        losses += again.verdict in LOST
+        if again.verdict is Verdict.PASSED:
+            told = f"passed with the course's own {names} in place of yours"
+            results[i] = replace(again, message=told, helped=parts)
+        elif before.verdict is Verdict.NOT_ANSWERED and again.verdict is not Verdict.NOT_ANSWERED:
+            told = f"this fails, also with the course's own {names} in place of yours"
+            results[i] = replace(again, message=told, detail="", helped=parts)
+        elif again.verdict is Verdict.NOT_ANSWERED:
+            break  # the question itself is not answered
     return results
 
 

@@ -25,6 +25,7 @@ class CaseResult:
     seed: int
     seconds: float
     detail: str = ""  # for staff: what the test itself stumbled over
+    helped: tuple[str, ...] = ()  # earlier questions whose reference answers stood in for the student's
 
     def to_json(self) -> dict[str, Any]:
         """The record as plain data."""
@@ -40,6 +41,14 @@ class Diagnosis:
 
 
 @dataclass(frozen=True)
+class HandGrade:
+    """What a person decided about one question; it wins over the judge."""
+
+    score: float
+    comment: str = ""
+
+
+@dataclass(frozen=True)
 class QuestionResult:
     """One question of one student: the cases and, where an answer is wrong, the mistake it shows."""
 
@@ -47,10 +56,22 @@ class QuestionResult:
     points: float
     cases: tuple[CaseResult, ...]
     diagnosis: Diagnosis | None = None
+    hand: HandGrade | None = None
+    text: str | None = None  # the answer to a free-text question, which only a person grades
+
+    @property
+    def graded(self) -> bool:
+        """Whether anybody has graded it, the judge or a person."""
+        return bool(self.cases) or self.hand is not None
 
     @property
     def score(self) -> float:
-        """The points earned; cases that could not run for our own fault are left out of the account."""
+        """The points that a person gave, else what the judge found."""
+        return self.judged if self.hand is None else self.hand.score
+
+    @property
+    def judged(self) -> float:
+        """The points that the cases earn; those that could not run for our own fault are left out of the account."""
         counted = [case for case in self.cases if case.verdict is not Verdict.INFRASTRUCTURE]
         total = sum(case.weight for case in counted)
         earned = sum(case.weight for case in counted if case.verdict is Verdict.PASSED)
@@ -59,11 +80,15 @@ class QuestionResult:
     @property
     def complete(self) -> bool:
         """Whether every point was earned."""
+        if self.hand is not None or self.text is not None:
+            return self.score >= self.points
         return all(case.verdict is Verdict.PASSED for case in self.cases)
 
     @property
     def answered(self) -> bool:
-        """False where every case found a stub or nothing at all."""
+        """False where every case found a stub or nothing at all, or where no text is written."""
+        if self.text is not None:
+            return bool(self.text)
         return any(case.verdict is not Verdict.NOT_ANSWERED for case in self.cases)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from autograder.box.limits import Limits
 from autograder.judge.proxies import Student
@@ -21,12 +21,20 @@ class Sitting:
     close: Callable[[], None]
 
 
+class Help(NamedTuple):
+    """The reference's answers to `parts` stand in for the student's own while `question` is graded."""
+
+    question: str
+    parts: tuple[str, ...]
+
+
 class Seat:
     """Gives the student at hand; `renew` throws the box away, `use` changes what the next one may use."""
 
-    def __init__(self, open_sitting: Callable[[Limits], Sitting], limits: Limits = DEFAULT) -> None:
+    def __init__(self, open_sitting: Callable[[Limits, Help | None], Sitting], limits: Limits = DEFAULT) -> None:
         self._open = open_sitting
         self._usual = self.limits = limits
+        self._help: Help | None = None
         self._end = time.monotonic() + limits.wall_submission
         self._sitting: Sitting | None = None
 
@@ -38,15 +46,15 @@ class Seat:
     def student(self) -> Student:
         """The student at hand."""
         if self._sitting is None:
-            self._sitting = self._open(self.limits)
+            self._sitting = self._open(self.limits, self._help)
         return self._sitting.student
 
-    def use(self, changes: Mapping[str, Any]) -> None:
-        """From here on boxes have the usual limits with these changes."""
+    def use(self, changes: Mapping[str, Any], help: Help | None = None) -> None:
+        """From here on boxes have the usual limits with these changes, and this help."""
         limits = replace(self._usual, **changes)
-        if limits != self.limits:
+        if (limits, help) != (self.limits, self._help):
             self.renew()
-            self.limits = limits
+            self.limits, self._help = limits, help
 
     def renew(self) -> None:
         """Whoever asks next gets a fresh box."""

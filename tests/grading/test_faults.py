@@ -60,7 +60,7 @@ def test_a_box_that_dies_at_any_request_costs_one_question_at_most(tiny: Path) -
 
     def sit(exam: Exam, fate: Fate) -> list[QuestionResult]:
         candidate = Candidate(submission, Boxes(fate))  # type: ignore[arg-type]
-        with Seat(candidate.open) as seat:
+        with Seat(lambda limits, _: candidate.open(limits)) as seat:
             return examine(exam, diagnostician, seat)
 
     with Exam(homework, lambda: reference_names(homework)) as exam:

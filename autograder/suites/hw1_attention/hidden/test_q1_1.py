@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from autograder.suites.causes import same_or_because
+from autograder.suites.devices import device_ready
 from course_utils.checking import check, same, tensor
 
 F64 = torch.float64
@@ -127,3 +128,9 @@ def test_gradient(softargmax, rng):
         mine, theirs = scores.clone().requires_grad_(), scores.clone().requires_grad_()
         expected = torch.autograd.grad(torch.softmax(0.6 * theirs, dim), theirs, direction)[0]
         same(_gradient(softargmax(mine, 0.6, dim), mine, direction), expected, f"the gradient with dim={dim}")
+
+
+@pytest.mark.weight(0.5)
+def test_device(softargmax, in_box, rng):
+    """Nothing is made on a fixed device: it would run on a GPU as it stands."""
+    device_ready(in_box, softargmax, call=(torch.randn(2, 3, generator=rng), 0.5))

@@ -151,3 +151,16 @@ def test_gradients(luong_step, reference, rng):
         for name, mine, theirs in zip(names, *gradients, strict=True):
             check(mine is not None, f"no gradient reaches {name} ({kind} scores)")
             same(mine, theirs, f"the gradient of {name} with {kind} scores")
+
+
+@pytest.mark.integration
+@pytest.mark.weight(0.5)
+def test_with_your_own_scores(luong_step, luong_scores, rng):
+    """Together with your own q1_1 and q1_3: the weights are the softmax of your own scores."""
+    query, keys, W_f, parameters = _draw(rng)
+    for kind in KINDS:
+        scores = tensor(luong_scores(query, keys, kind, **parameters[kind]), f"your own {kind} scores", (3, 5))
+        expected = _step(scores, query, keys, W_f)
+        got = _run(luong_step, query, keys, W_f, kind, **parameters[kind])
+        same(got[1], expected[1], f"the {kind} weights, from your own scores")
+        same(got[0], expected[0], f"h_tilde with your own {kind} scores")

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from autograder.judge.verdicts import StudentError
+from autograder.suites.devices import device_ready
 from course_utils.checking import check, same, tensor
 from course_utils.reversal import D_MODEL, LENGTH, STEPS, VOCAB, greedy_accuracy, reversal_batch, train_reversal
 
@@ -281,3 +282,11 @@ def test_learns_to_reverse(AttentionSeq2Seq, in_box, rng):
     place = (weights * torch.arange(LENGTH, dtype=weights.dtype)).sum(-1).mean(0)  # [T], mean position looked at
     check(place[:4].mean() - place[-4:].mean() > 1, "the trained model writes backwards, but its weights do not move "
           "backwards: the weights that you return are not those that it uses")
+
+
+@pytest.mark.weight(0.5)
+def test_device(AttentionSeq2Seq, in_box, rng):
+    """Nothing is made on a fixed device: the model would run on a GPU as it stands."""
+    src, tgt_in, padding = _batch(rng)
+    sizes, kwargs = (VOCAB_SRC, VOCAB_TGT, D), {"key_padding_mask": padding}
+    device_ready(in_box, AttentionSeq2Seq, sizes, call=(src, tgt_in), kwargs=kwargs)

@@ -7,6 +7,7 @@ import torch
 import torch.nn.functional as F
 
 from autograder.suites.causes import same_or_because
+from autograder.suites.devices import device_ready
 from course_utils.checking import check, same, tensor
 
 F64 = torch.float64
@@ -281,3 +282,23 @@ def test_gradients_by_differences(attention, rng):
     options = {"raise_exception": False, "fast_mode": True, "check_undefined_grad": False}
     agrees = torch.autograd.gradcheck(lambda q, k, v: attention(q, k, v, padding, True)[0], leaves, **options)
     check(agrees, "moving q, k or v by a little changes the output by something else than the gradient says")
+
+
+@pytest.mark.weight(0.5)
+def test_device(attention, in_box, rng):
+    """Nothing is made on a fixed device: it would run on a GPU as it stands."""
+    q, k, v = _draw(rng, 3)
+    device_ready(in_box, attention, call=(q, k, v), kwargs={"key_padding_mask": _padding([6, 4, 1]), "causal": True})
+
+
+@pytest.mark.integration
+@pytest.mark.weight(0.5)
+def test_with_your_own_softargmax(attention, softargmax, rng):
+    """Together with your own q1_1: rows with padding, and one with nothing to see."""
+    q, k, v = _draw(rng, 3)
+    padding = _padding([6, 4, 0])
+    softargmax(torch.zeros(2))
+    out, weights = _run(attention, q, k, v, key_padding_mask=padding)
+    expected = _by_hand(q, k, v, padding)
+    same(weights, expected[1], "the weights")
+    same(out, expected[0], "the output")

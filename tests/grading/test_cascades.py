@@ -1,0 +1,76 @@
+"""A wrong or missing earlier answer costs its own points only, and the reference that helps out cannot be read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.grading.test_run import grade, journal, put, totals
+
+USES = 'uses=["q9_1"]'
+INTEGRATION = '''
+
+import pytest
+
+
+@pytest.mark.integration
+def test_together(half):
+    """Together with your own q9_1: half of five."""
+    same(half(5.0), 2.5, "the result")
+'''
+HALF = "def half(x):\n    return twice(x) / 4"
+STUB = 'def twice(x):\n    raise NotImplementedError("q9_1: write your answer here")'
+WRONG = "def twice(x):\n    return x * 3"
+SPY = """
+def half(x):
+    import linecache
+    told = "SPY-WAS-HERE " + repr(twice.__code__.co_consts)
+    told += "".join("".join(entry[2]) for name, entry in linecache.cache.items() if name.startswith("<cell"))
+    print(told)
+    raise ValueError(told)
+"""
+
+
+@pytest.fixture
+def course(tiny: Path) -> Path:
+    """The tiny course in which q9_2 is answered by means of q9_1."""
+    source = tiny / "solutions" / "hw9_tiny.py"
+    text = source.read_text().replace('question="q9_2" points=40', f'question="q9_2" points=40 {USES}')
+    source.write_text(
+        text.replace("return x / 2", "return twice(x) / 4").replace("return 2 * x", "return 2 * x  # SECRET")
+    )
+    suite = tiny / "autograder" / "suites" / "hw9_tiny" / "hidden" / "test_q9_2.py"
+    suite.write_text(suite.read_text() + INTEGRATION)
+    (tiny / "in").mkdir()
+    return tiny
+
+
+def verdicts(course: Path, student: str) -> dict[str, tuple[object, object]]:
+    records = [record for record in journal(course) if record["student"] == student and record["type"] == "case"]
+    return {str(record["case"]): (record["verdict"], record["helped"]) for record in records}
+
+
+def test_an_earlier_error_costs_its_own_points_and_one_integration_case(course: Path) -> None:
+    put(course, "own", {"q9_1": "def twice(x):\n    return x + x", "q9_2": HALF})
+    put(course, "mistaken", {"q9_1": WRONG, "q9_2": HALF})
+    put(course, "missing", {"q9_1": STUB, "q9_2": HALF})
+    put(course, "untouched", {"q9_1": STUB})
+    put(course, "both", {"q9_1": WRONG, "q9_2": "def half(x):\n    return twice(x) / 3"})
+    assert grade(course).returncode == 0
+    third = f"{round(40 * 2 / 3, 2):g}"  # public and hidden case pass with help, the integration case does not
+    assert totals(course) == {"own": "100", "mistaken": third, "missing": third, "untouched": "0", "both": "0"}
+    assert all(helped == [] for _, helped in verdicts(course, "own").values())
+    found = verdicts(course, "missing")
+    assert found["q9_2/test_half_of_four"] == ("passed", ["q9_1"])
+    assert found["q9_2/test_together"] == ("not answered", [])
+    page = (course / "out" / "feedback" / "mistaken.html").read_text()
+    assert "passed with the course&#39;s own q9_1 in place of yours" in page
+
+
+def test_nothing_of_the_reference_comes_out_of_the_box(course: Path) -> None:
+    put(course, "spy", {"q9_1": WRONG, "q9_2": SPY})
+    assert grade(course).returncode == 0
+    everything = "".join(path.read_text() for path in (course / "out").rglob("*") if path.is_file())
+    assert "SPY-WAS-HERE" in everything, "the spy could speak in its own box"
+    assert "SECRET" not in everything and "return 2 * x" not in everything
