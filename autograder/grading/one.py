@@ -27,5 +27,7 @@ def grade_one(homework: str, path: Path, sandbox: str = "auto", seed: int = 0) -
         suite_digest(homework),
         seed,
         pick(sandbox),
+        checkpoints=entry.files_for(homework),
+        notes=entry.notes,
     )
     return report_of(tools(homework)[0], grade_task(task))

@@ -41,7 +41,7 @@ def replay(result: str, out: Path, submissions: Path, tell: Tell = print) -> int
     if before.helped:
         tell(f"With the reference's {', '.join(before.helped)} in place of the student's.")
         submission = with_reference_parts(submission, homework, case.question, before.helped)
-    candidate = Candidate(submission, factory(outcome.box or "auto"))
+    candidate = Candidate(submission, factory(outcome.box or "auto"), dict(entry.files_for(homework_name)))
 
     def open_traced(limits: Limits, _: Help | None) -> Sitting:
         sitting = candidate.open(limits)

@@ -19,7 +19,7 @@ import torch
 from autograder.box.backends import BACKENDS
 from autograder.box.sandbox import STRONG, pick
 from autograder.errors import BadInput
-from autograder.grading.by_hand import Sheet, read_sheet
+from autograder.grading.by_hand import Desk, Sheet, SheetDesk
 from autograder.grading.collect import Entry, collect
 from autograder.grading.journal import Journal, Outcome
 from autograder.grading.outputs import report_of, score_changes, write_outputs
@@ -68,12 +68,13 @@ class Finished:
         return report_of(self.homework, outcome, self.by_hand)
 
 
-def run(options: Run, tell: Callable[[str], None] = print) -> Finished:
+def run(options: Run, tell: Callable[[str], None] = print, desk: Desk | None = None) -> Finished:
     """Grade what is not yet graded and write what follows from it; the same call again goes on where it stopped."""
+    desk = desk or SheetDesk(options.out)
     homework = read_homework(options.homework)
     if options.question and options.question not in {question.id for question in homework.questions}:
         raise BadInput(f"{options.homework} has no question {options.question}.")
-    by_hand = read_sheet(options.out, homework)
+    by_hand = desk.read(homework)
     entries = _chosen(options)
     sandbox = pick(options.sandbox)
     tell(f"Boxes: {sandbox}, {BACKENDS[sandbox].summary}.")
@@ -89,7 +90,8 @@ def run(options: Run, tell: Callable[[str], None] = print) -> Finished:
         if options.regrade and not interrupted:
             _apply(journal, target, homework, by_hand, tell)
         outcomes = [journal.outcomes[entry.student] for entry in entries if entry.student in journal.outcomes]
-        by_hand = read_sheet(options.out, homework)  # again: people may have gone on grading meanwhile
+        fresh = {entry.student for entry in todo}
+        by_hand = desk.settle(homework, journal.outcomes, fresh)
         write_outputs(homework, journal.outcomes, options.out, by_hand)
     return Finished(homework, outcomes, len(todo), sandbox, by_hand, interrupted)
 
@@ -119,6 +121,8 @@ def _task(entry: Entry, options: Run) -> Task:
         sandbox=options.sandbox,
         questions=(options.question,) if options.question else (),
         public_only=options.public_only,
+        checkpoints=entry.files_for(options.homework),
+        notes=entry.notes,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cache
 
@@ -42,11 +43,16 @@ class Task:
     sandbox: str
     questions: tuple[str, ...] = ()  # all where empty
     public_only: bool = False
+    checkpoints: tuple[tuple[str, bytes], ...] = ()  # files put beside the notebook in the box
+    notes: tuple[str, ...] = ()
 
     @property
     def digest(self) -> str:
-        """A hash of the file, by which a finished submission is known."""
-        return hashlib.sha256(self.content).hexdigest()
+        """A hash of what was handed in, by which a finished submission is known."""
+        digest = hashlib.sha256(self.content)
+        for name, data in self.checkpoints:
+            digest.update(hashlib.sha256(name.encode() + b"\0" + data).digest())
+        return digest.hexdigest()
 
 
 def grade_task(task: Task) -> Outcome:
@@ -69,7 +75,8 @@ def grade_task(task: Task) -> Outcome:
         boxes = factory(task.sandbox)
     except Infrastructure as error:
         return outcome("infrastructure", notes=(str(error),))
-    candidate = Candidate(submission, boxes)
+    files = dict(task.checkpoints)
+    candidate = Candidate(submission, boxes, files)
 
     def open_sitting(limits: Limits, help: Help | None) -> Sitting:
         if help is None:
@@ -88,7 +95,7 @@ def grade_task(task: Task) -> Outcome:
         _status(results),
         cases=tuple(case for result in results for case in result.cases),
         diagnoses={result.question: result.diagnosis for result in results if result.diagnosis},
-        notes=(*submission.notes, *candidate.notes),
+        notes=(*task.notes, *submission.notes, *candidate.notes),
         printed=candidate.printed,
         texts=submission.texts,
         box=boxes.backend,
@@ -98,9 +105,10 @@ def grade_task(task: Task) -> Outcome:
 class Candidate:
     """Opens boxes for one submission, and remembers which of its cells cannot be run in one."""
 
-    def __init__(self, submission: Submission, boxes: BoxFactory) -> None:
+    def __init__(self, submission: Submission, boxes: BoxFactory, files: Mapping[str, bytes] | None = None) -> None:
         self._submission = submission
         self._boxes = boxes
+        self._files = files or {}
         self._lost: set[int] = set()
         self._told = False
         self.notes: list[str] = []
@@ -112,6 +120,8 @@ class Candidate:
             box = self._boxes.open(limits)
             student = Student(box.channel, wall=limits.wall)
             try:
+                if self._files:
+                    student.add_files(self._files)
                 lost = self._load(student, limits)
             except BaseException:
                 box.close()

@@ -126,3 +126,32 @@ def test_student_ids_are_harmless_as_file_names_and_in_spreadsheets(tmp_path: Pa
 def test_students_whose_ids_look_alike_when_made_harmless_stay_two(tmp_path: Path) -> None:
     put(tmp_path, "a b.ipynb", "a_b.ipynb", "a,b.ipynb")
     assert len(found(tmp_path)) == 3 and "a_b" in found(tmp_path)
+
+
+def test_a_folder_of_zips_with_checkpoints(tmp_path: Path) -> None:
+    for student, name in (("ada", "ada.zip"), ("Ben_77", "Ben_77_901_hw1.zip")):
+        with zipfile.ZipFile(tmp_path / name, "w") as archive:
+            archive.writestr("hw1_attention/hw1_attention.ipynb", student)
+            archive.writestr("hw1_attention/best.safetensors", b"weights of " + student.encode())
+    (tmp_path / "cleo.zip").write_bytes(b"not a zip")
+    found = {entry.student: entry for entry in collect(tmp_path, "hw1_attention")}
+    assert set(found) == {"ada", "Ben_77", "cleo"}
+    assert found["ada"].content == b"ada"
+    assert found["Ben_77"].files_for("hw1_attention") == (("hw1_attention.safetensors", b"weights of Ben_77"),)
+    assert found["cleo"].suffix == ".zip"
+
+
+def test_checkpoints_in_a_shared_folder_go_by_the_students_name(tmp_path: Path) -> None:
+    for student in ("ada", "ben"):
+        (tmp_path / f"{student}.ipynb").write_text(student)
+    (tmp_path / "ada.safetensors").write_bytes(b"1")
+    found = {entry.student: entry.checkpoints for entry in collect(tmp_path, "hw1_attention")}
+    assert found == {"ada": {"ada.safetensors": b"1"}, "ben": {}}
+
+
+def test_a_checkpoint_that_is_too_large_is_left_out_and_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("autograder.grading.collect.MAX_CHECKPOINTS", 3)
+    (tmp_path / "ada.ipynb").write_text("x")
+    (tmp_path / "ada.safetensors").write_bytes(b"1234")
+    (entry,) = collect(tmp_path, "hw1_attention")
+    assert entry.content and not entry.checkpoints and "left out" in entry.notes[0]
