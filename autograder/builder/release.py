@@ -12,8 +12,8 @@ from autograder.builder.write import write
 from autograder.errors import BadInput
 from autograder.places import ASSIGNMENTS, COURSE_UTILS, LOCK, REPOSITORY
 
-STUDENT_PACKAGES = ("einops", "jupyter", "jupyterlab", "matplotlib", "mlxtend", "num2words", "numpy", "otter-grader")
-STUDENT_PACKAGES += ("sacrebleu", "safetensors", "scikit-learn", "sympy", "torch", "tqdm")
+STUDENT_PACKAGES: tuple[str, ...] = ("einops", "jupyter", "jupyterlab", "matplotlib", "mlxtend", "num2words", "numpy")
+STUDENT_PACKAGES += ("otter-grader", "sacrebleu", "safetensors", "scikit-learn", "sympy", "torch", "tqdm")
 SETUP_PIN = "setuptools"  # builds course_utils
 
 

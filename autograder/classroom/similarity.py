@@ -1,0 +1,73 @@
+"""Pairs of submissions worth a look: answers that share more than right answers to the same question have to.
+
+copydetect tokenises and winnows (names and layout do not matter) and leaves out what the course itself gives. What much
+of the class writes alike is left out too: a textbook line shared by many says nothing.
+"""
+
+from __future__ import annotations
+
+import io
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import combinations
+
+from copydetect import CodeFingerprint
+
+from autograder.builder.notebooks import student_cells
+from autograder.grading.collect import Entry
+from autograder.homework import Homework
+from autograder.submission import BadSubmission, parse_submission
+
+TOKENS, WINDOW = 25, 4  # the shortest copied piece that is noticed, and the winnowing window
+COMMON = 0.2  # pieces that at least this share of the class has are common knowledge
+FEWEST = 5  # rare pieces that a pair must share
+MAX_SOURCE = 200_000
+MAX_PAIRS = 50
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two students, the share of rare pieces that they have in common, and how many these are."""
+
+    left: str
+    right: str
+    share: float
+    pieces: int
+
+
+def answer_text(entry: Entry, homework: Homework) -> str:
+    """The code of the student's answer cells, as one piece of Python."""
+    try:
+        submission = parse_submission(entry.content or b"", entry.suffix, homework)
+    except BadSubmission:
+        return ""
+    return "\n\n".join(cell.source for cell in submission.cells if cell.keep)[:MAX_SOURCE]
+
+
+def similar_pairs(texts: Mapping[str, str], homework: Homework) -> list[Pair]:
+    """Pairs with many rare pieces in common, the most alike first."""
+    stubs = "\n\n".join(cell.source for cell in student_cells(homework, solved=False) if cell.cell_type == "code")
+    given = CodeFingerprint("given.py", TOKENS, 1, fp=io.StringIO(stubs)).hashes
+    prints = {student: _pieces(text, given) for student, text in texts.items() if text.strip()}
+    holders: dict[int, list[str]] = defaultdict(list)
+    for student, pieces in prints.items():
+        for piece in pieces:
+            holders[piece].append(student)
+    most = max(2, COMMON * len(prints))
+    rare = Counter(student for students in holders.values() if len(students) <= most for student in students)
+    shared = Counter(
+        pair
+        for students in holders.values()
+        if 2 <= len(students) <= most
+        for pair in combinations(sorted(students), 2)
+    )
+    pairs = [
+        Pair(left, right, n / min(rare[left], rare[right]), n) for (left, right), n in shared.items() if n >= FEWEST
+    ]
+    return sorted(pairs, key=lambda pair: (-pair.share * pair.pieces**0.5, pair.left, pair.right))[:MAX_PAIRS]
+
+
+def _pieces(text: str, given: set[int]) -> set[int]:
+    code = CodeFingerprint("answers.py", TOKENS, WINDOW, boilerplate=list(given), fp=io.StringIO(text))
+    return set(code.hashes)
