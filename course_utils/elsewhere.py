@@ -1,4 +1,4 @@
-"""Would it run on a GPU as it stands? Tried on CUDA where there is one, else on a stand-in device that holds no numbers."""
+"""Would it run on a GPU as it stands? Tried on CUDA if there is one, else on a stand-in that holds no numbers."""
 
 from __future__ import annotations
 

@@ -142,7 +142,8 @@ def bars(
         )
     axes.set_xticks(places, [str(label) for label in labels])
     axes.set_yscale("log" if logy else "linear")
-    _legend(axes, series)
+    if any(series):
+        figure.legend(loc="outside right upper")  # inside, it would cover a bar
     return Picture(figure, alt)
 
 
@@ -158,13 +159,68 @@ def scatter_with_curve(
     *,
     alt: str,
     points: str = "data",
+    logx: bool = False,
+    logy: bool = False,
 ) -> Picture:
     """Points and one or more curves through them, as in a regression."""
     figure, axes = _panel(xlabel, ylabel, title)
+    axes.set(xscale="log" if logx else "linear", yscale="log" if logy else "linear")
     axes.scatter(_array(x), _array(y), s=22, color="#555555", alpha=0.7, label=points)
     for i, (label, values) in enumerate(curves.items()):
         axes.plot(_array(curve_x), _array(values), label=label, linestyle=("-", "--", "-.", ":")[i % 4])
     axes.legend()
+    return Picture(figure, alt)
+
+
+@_styled
+def curve_grid(
+    x: Any,
+    panels: Mapping[str, Mapping[str, Any]],
+    xlabel: str = "",
+    ylabel: str = "",
+    title: str = "",
+    *,
+    alt: str,
+    columns: int = 4,
+) -> Picture:
+    """Small panels of lines over a common x, all on one scale: {name of the panel: {label: y}}."""
+    rows = -(-len(panels) // columns)
+    figure = Figure(figsize=(2.4 * columns + 0.6, 1.9 * rows + 0.7), layout="constrained")
+    grid = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True)
+    for axes in grid.flat[len(panels) :]:
+        axes.set_visible(False)
+    for axes, (name, ys) in zip(grid.flat, panels.items(), strict=False):
+        axes.grid(True)
+        axes.set_title(name)
+        for i, (label, y) in enumerate(ys.items()):
+            axes.plot(_array(x), _array(y), label=label, linestyle=("-", "--", "-.", ":")[i % 4])
+    grid.flat[0].legend()
+    figure.supxlabel(xlabel)
+    figure.supylabel(ylabel)
+    figure.suptitle(title)
+    return Picture(figure, alt)
+
+
+@_styled
+def sphere(
+    points: Mapping[str, Any], radius: float, normal: Sequence[float], title: str = "", *, alt: str, reach: float = 3.0
+) -> Picture:
+    """Clouds of points [n, 3], a sphere round the origin, and the plane through the origin with this normal."""
+    figure = Figure(figsize=(6.4, 5.6), layout="constrained")
+    axes: Any = figure.add_subplot(projection="3d")
+    around, up = np.meshgrid(np.linspace(0, 2 * np.pi, 25), np.linspace(0, np.pi, 13))
+    ball = np.stack([np.cos(around) * np.sin(up), np.sin(around) * np.sin(up), np.cos(up)])
+    axes.plot_wireframe(*(radius * ball), color="#999999", linewidth=0.4)
+    basis = np.linalg.svd(np.array([normal], dtype=float))[2][1:]  # two directions inside the plane
+    a, b = np.meshgrid(np.linspace(-reach, reach, 2), np.linspace(-reach, reach, 2))
+    axes.plot_surface(*(basis[0][:, None, None] * a + basis[1][:, None, None] * b), color="#E69F00", alpha=0.2)
+    for i, (label, cloud) in enumerate(points.items()):
+        axes.scatter(*_array(cloud).T, s=14, marker=MARKERS[i % len(MARKERS)], label=label, depthshade=False)
+    axes.set(xlim=(-reach, reach), ylim=(-reach, reach), zlim=(-reach, reach), title=title)
+    axes.set(xlabel="feature 1", ylabel="feature 2", zlabel="feature 3")
+    axes.set_box_aspect((1, 1, 1))
+    axes.view_init(elev=18, azim=15)
+    axes.legend(loc="upper left")
     return Picture(figure, alt)
 
 
@@ -187,6 +243,7 @@ def _draw_matrix(
     vmax: float | None,
 ) -> Any:
     image = axes.imshow(matrix, vmin=vmin, vmax=vmax, aspect="auto")
+    axes.locator_params(integer=True)
     if rows is not None and len(rows) <= MOST_TICKS:
         axes.set_yticks(range(len(rows)), [str(label) for label in rows])
     if cols is not None and len(cols) <= MOST_TICKS:
@@ -195,9 +252,10 @@ def _draw_matrix(
             axes.tick_params(axis="x", rotation=45)
     if numbers if numbers is not None else matrix.size <= MOST_NUMBERS:
         low, high = image.get_clim()
+        digits = 0 if (matrix == matrix.round()).all() and abs(matrix).max() > 1 else 2
         for (i, j), value in np.ndenumerate(matrix):
             colour = "white" if value < low + 0.6 * (high - low) else "black"
-            axes.text(j, i, f"{value:.2f}", ha="center", va="center", fontsize=9, color=colour)
+            axes.text(j, i, f"{value:.{digits}f}", ha="center", va="center", fontsize=9, color=colour)
     return image
 
 

@@ -1,0 +1,112 @@
+"""Hidden checks of q2_10: broken_claims, by evaluating the counter-examples."""
+
+import math
+
+import pytest
+import torch
+
+from course_utils.checking import Wrong, check
+from course_utils.claims import CLAIMS, holds
+
+F64 = torch.float64
+
+
+def _random_example(name, rng):
+    """An example with the claim's arguments, in which every part matters."""
+    def draw(*shape):
+        return torch.randn(*shape, generator=rng, dtype=F64)
+
+    square = {W: draw(6, 6) for W in ("Wq", "Wk", "Wv")}
+    N, D = torch.randint(1, 60, (2,), generator=rng).tolist()
+    return {
+        "exchange_heads": {"x": draw(5, 6), **square, "Wo": draw(6, 6), "n_heads": 3, "i": 0, "j": 2},
+        "mask_after_softmax": {"scores": draw(4, 5), "blocked": draw(4, 5) > 0, "values": draw(5, 3)},
+        "cache_without_mask": {"x": draw(5, 6), **{W: draw(2, 6, 6) for W in square}},
+        "key_bias_is_idle": {"x": draw(5, 6), **square, "bk": draw(6)},
+        "attention_above_width": {"N": N, "D": D},
+    }[name]
+
+
+def _is_false(name, rng):
+    """Whether some example out of many breaks the claim."""
+    return not all(holds(name, _random_example(name, rng)) for _ in range(60))
+
+
+def _answer(broken_claims):
+    got = broken_claims()
+    check(isinstance(got, dict), f"broken_claims gives a {type(got).__name__}, expected a dict from the names of false "
+          "claims to counter-examples")
+    unknown = [str(name) for name in got if name not in CLAIMS]
+    check(not unknown, f"there is no claim {', '.join(unknown)}; the claims are {', '.join(CLAIMS)}")
+    return got
+
+
+@pytest.mark.weight(2)
+@pytest.mark.parametrize("name", CLAIMS)
+def test_claim(broken_claims, rng, name):
+    """A false claim is named, with an example on which it fails; a true one is not named."""
+    got = _answer(broken_claims)
+    false = _is_false(name, rng)
+    if name not in got:
+        check(not false, f"{name} is let stand, but it is false")
+        check(got, "no claim is named, and not all five are true")
+        return
+    try:
+        broken = not holds(name, got[name])
+    except ValueError as error:
+        raise Wrong(f"the example for {name} does not fit: {error}") from None
+    check(false, f"{name} is named as false, but no example breaks it: it is true, by a reason that fits into one line")
+    check(broken, f"{name} is false, but it is true of your example: the example does not reach the place where it "
+          "fails")
+
+
+def test_examples_by_hand(broken_claims):
+    """The examples break their claims also when the claims are worked out anew, in another way."""
+    got = _answer(broken_claims)
+    check(got, "no claim is named, and not all five are true")
+    for name, check_by_hand in (("mask_after_softmax", _mask), ("cache_without_mask", _cache),
+                                ("attention_above_width", _count)):
+        if name in got:
+            try:
+                holds(name, got[name])
+            except ValueError as error:
+                raise Wrong(f"the example for {name} does not fit: {error}") from None
+            check(check_by_hand(**got[name]), f"worked out by hand, {name} is true of your example")
+
+
+def _floats(*values):
+    return [torch.as_tensor(value).to(F64) for value in values]
+
+
+def _mask(scores, blocked, values):
+    """Whether some query's output differs: what is left of its weights after the mask does not sum to 1."""
+    scores, blocked, values = _floats(scores, blocked, values)
+    for row, hidden in zip(scores, blocked, strict=True):
+        weights = torch.exp(row - row.max()) * (1 - hidden)
+        if weights.sum() > 0:
+            kept = weights.sum() / torch.exp(row - row.max()).sum()
+            if ((1 - kept) * (weights @ values / weights.sum())).abs().max() > 0:
+                return True
+    return False
+
+
+def _cache(x, Wq, Wk, Wv):
+    """Whether a layer's keys or values of the old tokens change when the last one joins."""
+    x, Wq, Wk, Wv = _floats(x, Wq, Wk, Wv)
+
+    def keys_and_values(tokens):
+        found = []
+        for q, k, v in zip(Wq, Wk, Wv, strict=True):
+            found.append(torch.cat([tokens @ k, tokens @ v], -1))
+            weights = (tokens @ q @ (tokens @ k).T / math.sqrt(tokens.shape[-1])).softmax(-1)
+            tokens = tokens + weights @ (tokens @ v)
+        return found
+
+    pairs = zip(keys_and_values(x[:-1]), keys_and_values(x), strict=True)
+    return any((old - new[:-1]).abs().max() > 0 for old, new in pairs)
+
+
+def _count(N, D):
+    """Whether N > D and the products still cost no more than the projections."""
+    N, D = float(N), float(D)
+    return N > D and 2 * N * N * D <= 4 * N * D * D

@@ -1,0 +1,200 @@
+"""Hidden checks of q2_7: KVCache and cached_step, by value and by counted work."""
+
+import math
+
+import pytest
+import torch
+
+from autograder.suites.causes import same_or_because
+from course_utils.checking import check, same, tensor
+from course_utils.stepwise import decode_stepwise, decode_together, work_per_step
+from course_utils.twins import projection_weights, torch_twin, twin_attention
+from course_utils.work import growth_exponent
+
+F64 = torch.float64
+D, H = 12, 3
+
+
+def _module(MultiHeadAttention, rng, d_model=D, n_heads=H, bias=True, dtype=F64):
+    """The module of q2_2 in eval mode with random weights, and those weights."""
+    mha = MultiHeadAttention(d_model, n_heads, bias=bias)
+    mha.eval()
+    mha.double() if dtype == F64 else mha.float()
+    weights = projection_weights(d_model, rng, bias, dtype)
+    mha.load_state_dict({**mha.state_dict(), **weights})
+    return mha, weights
+
+
+def _tokens(rng, B=3, N=7, d_model=D, dtype=F64):
+    return torch.randn(B, N, d_model, generator=rng, dtype=F64).to(dtype)
+
+
+def _joined(steps, x):
+    """The outputs of all steps as one tensor [B, N, D], after a look at their form."""
+    B, N, width = x.shape
+    check(isinstance(steps, list) and len(steps) == N, f"there are {N} steps, and not all of them gave an output")
+    outputs = [tensor(out, f"the output of step {t}", (B, 1, width), x.dtype) for t, out in enumerate(steps)]
+    joined = torch.cat(outputs, 1)
+    check(not joined.isnan().any(), "an output has NaN")
+    return joined
+
+
+def _by_hand(weights, n_heads, x, seen=None, scale=None, bare=False):
+    """The causal pass, step by step; `seen(t)` are the positions that step t looks at."""
+    B, N, width = x.shape
+    Dh = width // n_heads
+
+    def project(name, value):
+        bias = weights.get(f"{name}.bias", torch.zeros(width, dtype=x.dtype))
+        return value @ weights[f"{name}.weight"].mT + bias
+
+    q, k, v = (torch.stack(project(name, x).split(Dh, -1), 1) for name in ("q_proj", "k_proj", "v_proj"))
+    rows = []
+    for t in range(N):
+        at = list(range(t + 1)) if seen is None else seen(t)
+        scores = torch.einsum("bhd,bhjd->bhj", q[:, :, t], k[:, :, at]) * (scale or 1 / math.sqrt(Dh))
+        rows.append(torch.einsum("bhj,bhjd->bhd", scores.softmax(-1), v[:, :, at]).flatten(1))
+    merged = torch.stack(rows, 1)
+    return merged if bare else project("o_proj", merged)
+
+
+def _compare(got, weights, x, told, n_heads=H):
+    expected = twin_attention(torch_twin(weights, n_heads), x, x, x, causal=True)[0].detach()
+    same_or_because(got, expected, told, {
+        "the new token looks at itself alone; what the cache holds is not used":
+            _by_hand(weights, n_heads, x, lambda t: [t]),
+        "the new token does not see itself; its key and value belong into the cache before it looks":
+            _by_hand(weights, n_heads, x, lambda t: list(range(max(t, 1)))),
+        "the new token sees only the first key; a causal mask for one query must let it see everything":
+            _by_hand(weights, n_heads, x, lambda t: [0]),
+        "the cache keeps the last token alone":
+            _by_hand(weights, n_heads, x, lambda t: list(range(max(t - 1, 0), t + 1))),
+        "the heads are not split": _by_hand(weights, 1, x),
+        "the scores are divided by sqrt(D), and a head's dot product runs over Dh entries":
+            _by_hand(weights, n_heads, x, scale=1 / math.sqrt(x.shape[-1])),
+        "the scale 1 / sqrt(Dh) is missing": _by_hand(weights, n_heads, x, scale=1.0),
+        "o_proj is not applied": _by_hand(weights, n_heads, x, bare=True),
+        "o_proj's bias is missing":
+            expected - weights["o_proj.bias"] if "o_proj.bias" in weights else torch.zeros_like(expected),
+    }, **({} if x.dtype == F64 else {"atol": 1e-5}))
+
+
+@pytest.mark.weight(3)
+def test_equals_the_full_pass(MultiHeadAttention, KVCache, cached_step, in_box, rng):
+    """Token by token, the outputs are those of one causal pass of torch's attention over the whole sequence."""
+    mha, weights = _module(MultiHeadAttention, rng)
+    x = _tokens(rng)
+    _compare(_joined(in_box(decode_stepwise, cached_step, KVCache, mha, x), x), weights, x, "the outputs of all steps")
+
+
+@pytest.mark.weight(2)
+def test_other_sizes(MultiHeadAttention, KVCache, cached_step, in_box, rng):
+    """One head or many, one row or several, with and without biases."""
+    sizes = ((12, 1, 2, 4, True), (8, 8, 4, 5, True), (10, 2, 1, 6, False), (6, 3, 2, 1, True))
+    for d_model, n_heads, B, N, bias in sizes:
+        mha, weights = _module(MultiHeadAttention, rng, d_model, n_heads, bias)
+        x = _tokens(rng, B, N, d_model)
+        got = _joined(in_box(decode_stepwise, cached_step, KVCache, mha, x), x)
+        _compare(got, weights, x, f"the outputs with D={d_model}, H={n_heads}, B={B}, bias={bias}", n_heads)
+
+
+def test_long_sequence(MultiHeadAttention, KVCache, cached_step, in_box, rng):
+    """Nothing is lost over 70 steps."""
+    mha, weights = _module(MultiHeadAttention, rng)
+    x = _tokens(rng, 2, 70)
+    got = _joined(in_box(decode_stepwise, cached_step, KVCache, mha, x), x)
+    _compare(got, weights, x, "the outputs of 70 steps")
+
+
+def test_float32(MultiHeadAttention, KVCache, cached_step, in_box, rng):
+    """A module and tokens in float32 give float32, to its precision."""
+    mha, weights = _module(MultiHeadAttention, rng, dtype=torch.float32)
+    x = _tokens(rng, dtype=torch.float32)
+    got = _joined(in_box(decode_stepwise, cached_step, KVCache, mha, x), x)
+    _compare(got, weights, x, "the outputs in float32")
+
+
+@pytest.mark.weight(2)
+def test_caches_are_apart(MultiHeadAttention, KVCache, cached_step, in_box, rng):
+    """Two sequences in turns, each with its own KVCache(), give what each gives alone."""
+    mha, weights = _module(MultiHeadAttention, rng)
+    first, second = _tokens(rng), _tokens(rng)
+    got = in_box(decode_together, cached_step, KVCache, mha, [first, second])
+    for x, steps, which in zip((first, second), got, ("first", "second"), strict=True):
+        expected = twin_attention(torch_twin(weights, H), x, x, x, causal=True)[0].detach()
+        same(_joined(steps, x), expected, f"the outputs of the {which} of two sequences in turns (do the caches share "
+             "something: an attribute of the class, a global, a default argument?)")
+
+
+def test_a_new_cache_is_empty(MultiHeadAttention, KVCache, cached_step, in_box, rng):
+    """After a sequence is done, a new KVCache() knows nothing of it, also with another module or batch."""
+    mha, weights = _module(MultiHeadAttention, rng)
+    other, other_weights = _module(MultiHeadAttention, rng, 8, 2)
+    for module, known, B, n_heads in ((mha, weights, 3, H), (mha, weights, 1, H), (other, other_weights, 2, 2)):
+        x = _tokens(rng, B, 4, len(known["q_proj.weight"]))
+        got = _joined(in_box(decode_stepwise, cached_step, KVCache, module, x), x)
+        expected = twin_attention(torch_twin(known, n_heads), x, x, x, causal=True)[0].detach()
+        same(got, expected, "the outputs with a new cache, after another sequence was decoded")
+
+
+def test_rows_are_apart(MultiHeadAttention, KVCache, cached_step, in_box, rng):
+    """Every row of the batch has its own past: other tokens in one row leave the others as they are."""
+    mha, _ = _module(MultiHeadAttention, rng)
+    x = _tokens(rng)
+    other = x.clone()
+    other[1] = _tokens(rng, 1)[0]
+    before, after = (_joined(in_box(decode_stepwise, cached_step, KVCache, mha, y), y) for y in (x, other))
+    same(after[::2], before[::2], "the outputs of the other rows")
+    check((after[1] - before[1]).abs().amax(-1).min() > 1e-6, "another row of tokens gives the same outputs")
+
+
+WIDTH, HEADS, ROWS = 24, 4, 2
+
+
+def _work(MultiHeadAttention, KVCache, cached_step, in_box, rng, lengths):
+    mha, _ = _module(MultiHeadAttention, rng, WIDTH, HEADS)
+    x = _tokens(rng, ROWS, lengths[-1], WIDTH)
+    found = in_box(work_per_step, cached_step, KVCache, mha, x, lengths)
+    check(len(found) == len(lengths), "not every step gave an output")
+    return found
+
+
+@pytest.mark.weight(2)
+def test_only_the_new_token_is_projected(MultiHeadAttention, KVCache, cached_step, in_box, rng):
+    """Counted work: a step projects one token, and looks with it at the tokens so far; nothing is done twice."""
+    lengths = [2, 16, 48, 96]
+    for t, work in zip(lengths, _work(MultiHeadAttention, KVCache, cached_step, in_box, rng, lengths), strict=True):
+        projections, products = ROWS * 8 * WIDTH**2, ROWS * 4 * t * WIDTH
+        again = ROWS * 4 * t * WIDTH**2  # keys and values of all tokens
+        check(work["flops"] <= 1.1 * projections + 3 * products, f"the step to length {t} costs {work['flops']:,} "
+              f"operations; projecting one token costs {projections:,} and its two products {products:,}. Projecting "
+              f"the keys and values of all {t} tokens again would cost {again:,}: keep projected keys and values in "
+              "the cache, and let one query look at them")
+
+
+@pytest.mark.weight(2)
+def test_work_is_linear(MultiHeadAttention, KVCache, cached_step, in_box, rng):
+    """Counted work: what a step costs grows no faster than the length."""
+    ends = [32, 64, 128]
+    lengths = [t for end in ends for t in range(end - 7, end + 1)]  # the mean of 8 steps: a cache may grow by leaps
+    found = _work(MultiHeadAttention, KVCache, cached_step, in_box, rng, lengths)
+    told = {"flops": "operations", "made": "numbers written to memory", "largest": "the largest tensor"}
+    for kind, what in told.items():
+        means = [sum(work[kind] for work in found[8 * i : 8 * i + 8]) / 8 for i in range(len(ends))]
+        power = growth_exponent(ends, means)
+        check(power < 1.35, f"from length 32 to 128 the work of a step ({what}) grows like the length to the power of "
+              f"{power:.2f}, and 1 is enough: one query looks at t keys; a table of t x t is not needed")
+
+
+@pytest.mark.integration
+@pytest.mark.weight(0.5)
+def test_with_your_own_attention(MultiHeadAttention, KVCache, cached_step, in_box, rng):
+    """Together with your own q2_1 and q2_2, stepwise outputs are those of your own module with causal=True."""
+    mha, _ = _module(MultiHeadAttention, rng)
+    x = _tokens(rng)
+    full = mha(x, x, x, causal=True)
+    check(isinstance(full, (tuple, list)) and len(full) == 2, "your module's forward returns the pair (out, weights)")
+    expected = tensor(full[0], "your module's output", x.shape, F64).detach()
+    check(not expected.isnan().any(), "your module's output has NaN")
+    same(_joined(in_box(decode_stepwise, cached_step, KVCache, mha, x), x), expected, "the outputs of all steps, "
+         "against your own module")

@@ -1,0 +1,118 @@
+# %% multiply-adds-not-doubled
+"""You are a factor of 2 below the counter: it counts a multiplication and an addition as two operations."""
+def mha_flops(T, S, d_head, H):
+    D = d_head * H
+    return 2 * T * D**2 + 2 * S * D**2 + 2 * T * S * D
+
+
+# %% projections-forgotten
+"""You count the two products with the attention matrix. The four projections are part of the forward pass
+too."""
+def mha_flops(T, S, d_head, H):
+    return 4 * T * S * d_head * H
+
+
+# %% output-projection-forgotten
+"""You count three projections. The merged heads pass through a fourth, with T rows."""
+def mha_flops(T, S, d_head, H):
+    D = d_head * H
+    return 2 * (T + 2 * S) * D**2 + 4 * T * S * D
+
+
+# %% key-length-forgotten
+"""You project T keys and values. There are S of them: only queries and outputs have T rows."""
+def mha_flops(T, S, d_head, H):
+    D = d_head * H
+    return 8 * T * D**2 + 4 * T * S * D
+
+
+# %% value-product-forgotten
+"""You count the product of queries and keys. The weights then meet the values, and that costs as much again."""
+def mha_flops(T, S, d_head, H):
+    D = d_head * H
+    return 4 * (T + S) * D**2 + 2 * T * S * D
+
+
+# %% one-head-only
+"""Your two attention products count one head. Each of the H heads has its own T by S matrix."""
+def mha_flops(T, S, d_head, H):
+    D = d_head * H
+    return 4 * (T + S) * D**2 + 4 * T * S * d_head
+
+
+# %% heads-of-full-width
+"""You let every head be as wide as the model. Its vectors have d_head numbers: over all heads that makes d_head
+* H."""
+def mha_flops(T, S, d_head, H):
+    D = d_head * H
+    return 4 * (T + S) * D**2 + 4 * T * S * D * H
+
+
+# %% projections-inside-heads
+"""Your projections map d_head to d_head within each head. Each head reads the whole input: its matrices are
+d_head * H by d_head."""
+def mha_flops(T, S, d_head, H):
+    D = d_head * H
+    return 4 * (T + S) * H * d_head**2 + 4 * T * S * D
+
+
+# %% softmax-counted
+"""You count the softmax as well. torch.utils.flop_counter counts matrix products only: exponentials and
+divisions do not appear."""
+def mha_flops(T, S, d_head, H):
+    D = d_head * H
+    return 4 * (T + S) * D**2 + 4 * T * S * D + 3 * H * T * S
+
+
+# %% biases-counted
+"""You add an operation for each bias. The counter counts matrix products; adding a bias is none."""
+def mha_flops(T, S, d_head, H):
+    D = d_head * H
+    return 4 * (T + S) * D**2 + 4 * T * S * D + 2 * (T + S) * D
+
+
+# %% crossover-at-d-model
+"""Your bottleneck changes hands at T = S = d_model. Put your own two counts side by side and solve for the
+length: how many projections are there, and how many products?"""
+def bottleneck(T, S, d_model):
+    return "attention" if T * S > d_model * (T + S) / 2 else "projections"
+
+
+# %% crossover-without-output-projection
+"""Your bottleneck changes hands at 1.5 d_model: that is the crossover for three projections. There are four."""
+def bottleneck(T, S, d_model):
+    return "attention" if 4 * T * S * d_model > 2 * (T + 2 * S) * d_model**2 else "projections"
+
+
+# %% always-attention
+"""You always blame the quadratic part. For short sequences of wide vectors the projections cost more: try
+length 8 and width 256."""
+def bottleneck(T, S, d_model):
+    return "attention"
+
+
+# %% answers-swapped
+"""Your two answers are the wrong way round: long sequences make attention dear, wide models the projections."""
+def bottleneck(T, S, d_model):
+    return "projections" if T * S > d_model * (T + S) else "attention"
+
+
+# %% query-length-only
+"""Your bottleneck looks at T alone. One query against many keys: what do the projections of those keys cost,
+and what the products?"""
+def bottleneck(T, S, d_model):
+    return "attention" if T > 2 * d_model else "projections"
+
+
+# %% compares-squares
+"""You compare T * S with d_model squared. Each side has more factors than that: write out both counts before
+you cancel."""
+def bottleneck(T, S, d_model):
+    return "attention" if T * S > d_model**2 else "projections"
+
+
+# %% longer-side-only
+"""You take the longer of the two lengths and compare it with twice the width. With T = 1 and a long memory the
+products have T * S entries only, yet all S keys are projected."""
+def bottleneck(T, S, d_model):
+    return "attention" if max(T, S) > 2 * d_model else "projections"

@@ -1,0 +1,194 @@
+# %% normaliser-forgotten
+"""Constant values come back changed: your weights do not sum to 1. The sum of g(q) . g(k) over the keys is
+missing below the fraction, and it too needs no [T, S] matrix."""
+def linear_attention(q, k, v, feature_map, causal=False):
+    fq, fk = feature_map(q), feature_map(k)
+    if not causal:
+        return fq @ (fk.mT @ v)
+    T, S = q.shape[-2], k.shape[-2]
+    state = (fk[..., :, None] * v[..., None, :]).cumsum(-3)  # [..., S, F, Dv]
+    seen = (torch.arange(T, device=q.device) + S - T).clamp(min=0)
+    first = (torch.arange(T, device=q.device) + S - T >= 0).to(v.dtype)[:, None]
+    return torch.einsum("...tf,...tfv->...tv", fq * first, state[..., seen, :, :])
+
+
+# %% divided-by-length
+"""You divide by the number of keys. The weights have to sum to 1, and their sum is g(q) . (sum of g(k)),
+another number for each query."""
+def linear_attention(q, k, v, feature_map, causal=False):
+    fq, fk = feature_map(q), feature_map(k)
+    T, S = q.shape[-2], k.shape[-2]
+    if not causal:
+        return fq @ (fk.mT @ v) / S
+    state = F.pad((fk[..., :, None] * v[..., None, :]).cumsum(-3), (0, 0, 0, 0, 1, 0))  # [..., S + 1, F, Dv]
+    seen = (torch.arange(T, device=q.device) + S - T + 1).clamp(min=0)
+    return torch.einsum("...tf,...tfv->...tv", fq, state[..., seen, :, :]) / seen.clamp(min=1)[:, None]
+
+
+# %% feature-map-on-values
+"""You apply the feature map to the values as well. It replaces the exponential, which acts on queries and keys;
+the values are what is averaged."""
+def linear_attention(q, k, v, feature_map, causal=False):
+    fq, fk, v = feature_map(q), feature_map(k), feature_map(v)
+    T, S = q.shape[-2], k.shape[-2]
+    if not causal:
+        return fq @ (fk.mT @ v) / (fq @ fk.sum(-2).unsqueeze(-1))
+    state = F.pad((fk[..., :, None] * v[..., None, :]).cumsum(-3), (0, 0, 0, 0, 1, 0))
+    total = F.pad(fk.cumsum(-2), (0, 0, 1, 0))
+    seen = (torch.arange(T, device=q.device) + S - T + 1).clamp(min=0)
+    below = (fq * total[..., seen, :]).sum(-1, keepdim=True)
+    return torch.einsum("...tf,...tfv->...tv", fq, state[..., seen, :, :]) / below.masked_fill(below == 0, 1.0)
+
+
+# %% queries-not-mapped
+"""Only your keys pass through the feature map. A weight is g(q) . g(k): the query needs it too."""
+def linear_attention(q, k, v, feature_map, causal=False):
+    fq, fk = q, feature_map(k)
+    T, S = q.shape[-2], k.shape[-2]
+    if not causal:
+        return fq @ (fk.mT @ v) / (fq @ fk.sum(-2).unsqueeze(-1))
+    state = F.pad((fk[..., :, None] * v[..., None, :]).cumsum(-3), (0, 0, 0, 0, 1, 0))
+    total = F.pad(fk.cumsum(-2), (0, 0, 1, 0))
+    seen = (torch.arange(T, device=q.device) + S - T + 1).clamp(min=0)
+    below = (fq * total[..., seen, :]).sum(-1, keepdim=True)
+    return torch.einsum("...tf,...tfv->...tv", fq, state[..., seen, :, :]) / below.masked_fill(below == 0, 1.0)
+
+
+# %% scaled
+"""You divide the queries by the root of their width first. There is no scale in this attention: the weight is
+g(q) . g(k) with the vectors as they are."""
+def linear_attention(q, k, v, feature_map, causal=False):
+    fq, fk = feature_map(q / math.sqrt(q.shape[-1])), feature_map(k)
+    T, S = q.shape[-2], k.shape[-2]
+    if not causal:
+        return fq @ (fk.mT @ v) / (fq @ fk.sum(-2).unsqueeze(-1))
+    state = F.pad((fk[..., :, None] * v[..., None, :]).cumsum(-3), (0, 0, 0, 0, 1, 0))
+    total = F.pad(fk.cumsum(-2), (0, 0, 1, 0))
+    seen = (torch.arange(T, device=q.device) + S - T + 1).clamp(min=0)
+    below = (fq * total[..., seen, :]).sum(-1, keepdim=True)
+    return torch.einsum("...tf,...tfv->...tv", fq, state[..., seen, :, :]) / below.masked_fill(below == 0, 1.0)
+
+
+# %% normalised-over-queries
+"""You divide by a sum over the queries. Each query's weights sum to 1 over the keys: it is the mapped keys that
+are added up."""
+def linear_attention(q, k, v, feature_map, causal=False):
+    fq, fk = feature_map(q), feature_map(k)
+    below = (fk @ fq.sum(-2).unsqueeze(-1)) if not causal else (fk * fq.cumsum(-2)).sum(-1, keepdim=True)
+    v = v / below
+    if not causal:
+        return fq @ (fk.mT @ v)
+    state = (fk[..., :, None] * v[..., None, :]).cumsum(-3)
+    return torch.einsum("...tf,...tfv->...tv", fq, state)
+
+
+# %% softmax-attention
+"""You return softmax attention on the mapped vectors. Here the product g(q) . g(k) is the weight itself, before
+it is normalised: no exponential comes on top."""
+def linear_attention(q, k, v, feature_map, causal=False):
+    return attention(feature_map(q), feature_map(k), v, causal=causal, beta=1.0)[0]
+
+
+# %% causal-ignored
+"""`causal=True` changes nothing in your result: the sums run over all keys, the future included."""
+def linear_attention(q, k, v, feature_map, causal=False):
+    fq, fk = feature_map(q), feature_map(k)
+    return fq @ (fk.mT @ v) / (fq @ fk.sum(-2).unsqueeze(-1))
+
+
+# %% causal-strict
+"""Your causal sums end one key too early: a query also sees the key at its own position."""
+def linear_attention(q, k, v, feature_map, causal=False):
+    fq, fk = feature_map(q), feature_map(k)
+    T, S = q.shape[-2], k.shape[-2]
+    if not causal:
+        return fq @ (fk.mT @ v) / (fq @ fk.sum(-2).unsqueeze(-1))
+    state = F.pad((fk[..., :, None] * v[..., None, :]).cumsum(-3), (0, 0, 0, 0, 1, 0))
+    total = F.pad(fk.cumsum(-2), (0, 0, 1, 0))
+    seen = (torch.arange(T, device=q.device) + S - T).clamp(min=0)
+    below = (fq * total[..., seen, :]).sum(-1, keepdim=True)
+    return torch.einsum("...tf,...tfv->...tv", fq, state[..., seen, :, :]) / below.masked_fill(below == 0, 1.0)
+
+
+# %% causal-top-left
+"""With fewer queries than keys your sums stop too early: the last query must see every key, so query i takes
+the first i + (S - T) + 1 of them."""
+def linear_attention(q, k, v, feature_map, causal=False):
+    fq, fk = feature_map(q), feature_map(k)
+    T, S = q.shape[-2], k.shape[-2]
+    if not causal:
+        return fq @ (fk.mT @ v) / (fq @ fk.sum(-2).unsqueeze(-1))
+    state = (fk[..., :, None] * v[..., None, :]).cumsum(-3)
+    total = fk.cumsum(-2)
+    seen = torch.arange(T, device=q.device).clamp(max=S - 1)
+    below = (fq * total[..., seen, :]).sum(-1, keepdim=True)
+    return torch.einsum("...tf,...tfv->...tv", fq, state[..., seen, :, :]) / below
+
+
+# %% normaliser-not-causal
+"""Your sum of values is causal and the normaliser is not: it adds up all keys, the future included. Both sums
+stop at the same key."""
+def linear_attention(q, k, v, feature_map, causal=False):
+    fq, fk = feature_map(q), feature_map(k)
+    T, S = q.shape[-2], k.shape[-2]
+    below = fq @ fk.sum(-2).unsqueeze(-1)
+    if not causal:
+        return fq @ (fk.mT @ v) / below
+    state = F.pad((fk[..., :, None] * v[..., None, :]).cumsum(-3), (0, 0, 0, 0, 1, 0))
+    seen = (torch.arange(T, device=q.device) + S - T + 1).clamp(min=0)
+    return torch.einsum("...tf,...tfv->...tv", fq, state[..., seen, :, :]) / below
+
+
+# %% builds-the-matrix
+"""Your numbers are right, but you form the [T, S] matrix of all products, so the cost is quadratic as before.
+The product of three matrices can be bracketed another way."""
+def linear_attention(q, k, v, feature_map, causal=False):
+    weights = feature_map(q) @ feature_map(k).mT  # [..., T, S]
+    if causal:
+        weights = weights.tril(k.shape[-2] - q.shape[-2])
+    total = weights.sum(-1, keepdim=True)
+    return weights @ v / total.masked_fill(total == 0, 1.0)
+
+
+# %% causal-builds-the-matrix
+"""Without the mask your cost is linear. With `causal=True` you fall back on the [T, S] matrix: a running sum
+over the keys does it without."""
+def linear_attention(q, k, v, feature_map, causal=False):
+    fq, fk = feature_map(q), feature_map(k)
+    if not causal:
+        return fq @ (fk.mT @ v) / (fq @ fk.sum(-2).unsqueeze(-1))
+    weights = (fq @ fk.mT).tril(k.shape[-2] - q.shape[-2])
+    total = weights.sum(-1, keepdim=True)
+    return weights @ v / total.masked_fill(total == 0, 1.0)
+
+
+# %% prefix-summed-anew
+"""Your numbers are right, but with `causal=True` you sum over all keys before each query again, which is
+quadratic work. The sum for one query is the last one plus a single term."""
+def linear_attention(q, k, v, feature_map, causal=False):
+    fq, fk = feature_map(q), feature_map(k)
+    if not causal:
+        return fq @ (fk.mT @ v) / (fq @ fk.sum(-2).unsqueeze(-1))
+    T, S = q.shape[-2], k.shape[-2]
+    rows = []
+    for i in range(T):
+        n = max(0, i + S - T + 1)
+        fqi = fq[..., i : i + 1, :]
+        below = fqi @ fk[..., :n, :].sum(-2).unsqueeze(-1)
+        rows.append(fqi @ (fk[..., :n, :].mT @ v[..., :n, :]) / below.masked_fill(below == 0, 1.0))
+    return torch.cat(rows, -2)
+
+
+# %% dead-rows-nan
+"""With more queries than keys the first causal queries see nothing, and you give NaN there: 0 / 0. The card
+asks for zeros."""
+def linear_attention(q, k, v, feature_map, causal=False):
+    fq, fk = feature_map(q), feature_map(k)
+    T, S = q.shape[-2], k.shape[-2]
+    if not causal:
+        return fq @ (fk.mT @ v) / (fq @ fk.sum(-2).unsqueeze(-1))
+    state = F.pad((fk[..., :, None] * v[..., None, :]).cumsum(-3), (0, 0, 0, 0, 1, 0))
+    total = F.pad(fk.cumsum(-2), (0, 0, 1, 0))
+    seen = (torch.arange(T, device=q.device) + S - T + 1).clamp(min=0)
+    below = (fq * total[..., seen, :]).sum(-1, keepdim=True)
+    return torch.einsum("...tf,...tfv->...tv", fq, state[..., seen, :, :]) / below

@@ -1,0 +1,118 @@
+"""Public checks of q2_8: linear_attention."""
+
+import torch
+
+from course_utils.beside import run_beside
+from course_utils.checking import check, same, tensor
+from course_utils.feature_maps import elu_features, exp_features, square_features
+from course_utils.work import count_work
+
+F64 = torch.float64
+
+
+def _inputs(B=2, T=3, S=5, D=4, Dv=6):
+    g = torch.Generator().manual_seed(81)
+    return [torch.randn(B, *shape, generator=g, dtype=F64) for shape in ((T, D), (S, D), (S, Dv))]
+
+
+def _quadratic(q, k, v, feature_map, causal=False):
+    """The form that makes the whole table of weights: right, and what you are to avoid."""
+    products = feature_map(q) @ feature_map(k).mT  # [B, T, S]
+    if causal:
+        products = products.tril()
+    return products / products.sum(-1, keepdim=True) @ v
+
+
+def _work(linear_attention, N, causal):
+    return run_beside(count_work, linear_attention, *_inputs(1, N, N, 2, 3), elu_features, causal)
+
+
+def test_worked_number(linear_attention):
+    """phi(q) = 2 and phi(k) = (1, 2) give the weights 1/3 and 2/3, so the values 3 and 6 give 5."""
+    q, k, v = (torch.tensor([[[float(x)] for x in xs]], dtype=F64) for xs in ((1,), (0, 1), (3, 6)))
+    got = tensor(linear_attention(q, k, v, elu_features), "the output", (1, 1, 1), F64)
+    check(got.item() != 30, "30 = 2 * 3 + 4 * 6 is the sum before it is divided by the sum of the products, 2 + 4")
+    same(got, torch.tensor([[[5.0]]], dtype=F64), "the output")
+
+
+def test_equals_the_quadratic_form(linear_attention):
+    """The outputs are those of the weights phi(q) . phi(k), divided by their sum over the keys."""
+    for feature_map in (elu_features, square_features):
+        inputs = _inputs()
+        same(linear_attention(*inputs, feature_map), _quadratic(*inputs, feature_map), "the output")
+        inputs = _inputs(T=5)
+        same(linear_attention(*inputs, feature_map, causal=True), _quadratic(*inputs, feature_map, True),
+             "the causal output")
+
+
+def test_no_table(linear_attention):
+    """Counted work: twice the length means twice the work and twice the largest tensor, not four times."""
+    for causal in (False, True):
+        short, long = (_work(linear_attention, N, causal) for N in (256, 512))
+        for kind, what in (("flops", "the operations"), ("largest", "the largest tensor"), ("made", "all tensors")):
+            check(long[kind] <= 2.5 * short[kind], f"with causal={causal}, from 256 to 512 tokens {what} grow from "
+                  f"{short[kind]} to {long[kind]}: somewhere a table of T x S is made")
+
+
+def probe_plain(linear_attention):
+    return linear_attention(*_inputs(), elu_features)
+
+
+def probe_square_features(linear_attention):
+    return linear_attention(*_inputs(), square_features)
+
+
+def probe_exp_features(linear_attention):
+    return linear_attention(*_inputs(), exp_features)
+
+
+def probe_constant_values(linear_attention):
+    q, k, v = _inputs()
+    return linear_attention(q, k, torch.ones_like(v), elu_features)
+
+
+def probe_same_lengths(linear_attention):
+    return linear_attention(*_inputs(T=5), elu_features)
+
+
+def probe_one_key(linear_attention):
+    return linear_attention(*_inputs(S=1), elu_features)
+
+
+def probe_causal(linear_attention):
+    return linear_attention(*_inputs(T=5), elu_features, causal=True)
+
+
+def probe_causal_square_features(linear_attention):
+    return linear_attention(*_inputs(T=5), square_features, True)
+
+
+def probe_causal_constant_values(linear_attention):
+    q, k, v = _inputs(T=5)
+    return linear_attention(q, k, torch.ones_like(v), elu_features, causal=True)
+
+
+def probe_causal_first_output(linear_attention):
+    return linear_attention(*_inputs(T=5), elu_features, causal=True)[:, 0]
+
+
+def probe_causal_last_output(linear_attention):
+    return linear_attention(*_inputs(T=5), elu_features, causal=True)[:, -1]
+
+
+def probe_float32(linear_attention):
+    inputs = [x.float() for x in _inputs(T=5)]
+    return [str(linear_attention(*inputs, elu_features, causal).dtype) for causal in (False, True)]
+
+
+def _grows(linear_attention, causal):
+    short, long = (_work(linear_attention, N, causal) for N in (32, 64))
+    return {kind: long[kind] > 2.5 * short[kind] for kind in ("flops", "largest", "made")}
+
+
+def probe_growth(linear_attention):
+    return _grows(linear_attention, False)
+
+
+def probe_causal_growth(linear_attention):
+    return _grows(linear_attention, True)

@@ -1,0 +1,121 @@
+# %% unbiased-variance
+"""Your rows come out slightly too short: the variance is divided by d - 1. `torch.var` and `torch.std` do
+that unless told otherwise; the card asks for the biased variance, divided by d."""
+def layer_norm(x, gamma, beta, eps=1e-5):
+    mean = x.mean(-1, keepdim=True)
+    var = x.var(-1, keepdim=True)
+    return gamma * (x - mean) / torch.sqrt(var + eps) + beta
+
+
+# %% eps-outside-root
+"""You add eps to the standard deviation; the card adds it to the variance, inside the root. The two part
+company where a row hardly varies, or where eps is not tiny."""
+def layer_norm(x, gamma, beta, eps=1e-5):
+    mean = x.mean(-1, keepdim=True)
+    var = x.var(-1, keepdim=True, unbiased=False)
+    return gamma * (x - mean) / (torch.sqrt(var) + eps) + beta
+
+
+# %% std-plus-eps
+"""Two things at once: `x.std()` divides by d - 1, and eps is added to the deviation instead of to the
+variance inside the root. Start from the biased variance."""
+def layer_norm(x, gamma, beta, eps=1e-5):
+    mean = x.mean(-1, keepdim=True)
+    std = x.std(-1, keepdim=True)
+    return gamma * (x - mean) / (std + eps) + beta
+
+
+# %% eps-ignored
+"""A row whose entries are all equal gives NaN, and another eps changes nothing: the argument is never used.
+It stands beside the variance, inside the root."""
+def layer_norm(x, gamma, beta, eps=1e-5):
+    mean = x.mean(-1, keepdim=True)
+    var = x.var(-1, keepdim=True, unbiased=False)
+    return gamma * (x - mean) / torch.sqrt(var) + beta
+
+
+# %% normalised-over-first-axis
+"""The output of one sample changes with the others in its batch: you take mean and variance over the first
+axis, which is batch norm. A layer norm looks at one vector at a time, along the last axis."""
+def layer_norm(x, gamma, beta, eps=1e-5):
+    mean = x.mean(0, keepdim=True)
+    var = x.var(0, keepdim=True, unbiased=False)
+    return gamma * (x - mean) / torch.sqrt(var + eps) + beta
+
+
+# %% axis-one
+"""Matrices come out right, and [B, N, D] does not: axis 1 is the last axis of a matrix only. Count the axis
+from the end."""
+def layer_norm(x, gamma, beta, eps=1e-5):
+    mean = x.mean(1, keepdim=True)
+    var = x.var(1, keepdim=True, unbiased=False)
+    return gamma * (x - mean) / torch.sqrt(var + eps) + beta
+
+
+# %% all-axes-at-once
+"""You use one mean and one variance for the whole tensor, so every token depends on every other. Each vector
+along the last axis has its own."""
+def layer_norm(x, gamma, beta, eps=1e-5):
+    mean = x.mean()
+    var = x.var(unbiased=False)
+    return gamma * (x - mean) / torch.sqrt(var + eps) + beta
+
+
+# %% mean-kept
+"""Your rows do not have mean zero before gamma and beta: you divide by the root of the mean square without
+taking the mean away. That is RMS norm, a cousin of this one."""
+def layer_norm(x, gamma, beta, eps=1e-5):
+    square = (x**2).mean(-1, keepdim=True)
+    return gamma * x / torch.sqrt(square + eps) + beta
+
+
+# %% variance-without-root
+"""You divide by the variance. Multiply x by ten and your result gets ten times smaller, where it should stay
+as it is: the root is missing."""
+def layer_norm(x, gamma, beta, eps=1e-5):
+    mean = x.mean(-1, keepdim=True)
+    var = x.var(-1, keepdim=True, unbiased=False)
+    return gamma * (x - mean) / (var + eps) + beta
+
+
+# %% gamma-and-beta-swapped
+"""gamma and beta have changed places: gamma stretches the normalised entries, beta is added at the end."""
+def layer_norm(x, gamma, beta, eps=1e-5):
+    mean = x.mean(-1, keepdim=True)
+    var = x.var(-1, keepdim=True, unbiased=False)
+    return beta * (x - mean) / torch.sqrt(var + eps) + gamma
+
+
+# %% beta-stretched-too
+"""You add beta before you multiply by gamma, so beta arrives stretched. First gamma, then beta."""
+def layer_norm(x, gamma, beta, eps=1e-5):
+    mean = x.mean(-1, keepdim=True)
+    var = x.var(-1, keepdim=True, unbiased=False)
+    return gamma * ((x - mean) / torch.sqrt(var + eps) + beta)
+
+
+# %% gamma-and-beta-forgotten
+"""Your result is the same for every gamma and beta: the normalised entries still have to be stretched and
+shifted."""
+def layer_norm(x, gamma, beta, eps=1e-5):
+    mean = x.mean(-1, keepdim=True)
+    var = x.var(-1, keepdim=True, unbiased=False)
+    return (x - mean) / torch.sqrt(var + eps)
+
+
+# %% statistics-detached
+"""The values are right and the gradient is not: mean and variance are cut out of the graph, but they depend
+on x too, and their part of the derivative is missing."""
+def layer_norm(x, gamma, beta, eps=1e-5):
+    with torch.no_grad():
+        mean = x.mean(-1, keepdim=True)
+        var = x.var(-1, keepdim=True, unbiased=False)
+    return gamma * (x - mean) / torch.sqrt(var + eps) + beta
+
+
+# %% changed-in-place
+"""After your call the caller's x is centred: `-=` writes into the tensor you were given. Make a new one."""
+def layer_norm(x, gamma, beta, eps=1e-5):
+    x -= x.mean(-1, keepdim=True)
+    var = (x * x).mean(-1, keepdim=True)
+    return gamma * x / torch.sqrt(var + eps) + beta

@@ -1,0 +1,282 @@
+# %% nothing-mended
+"""Your model comes back as sick as it went in. Look at it before and after a few steps: which parameters move,
+which gradients are zero, what does the attention see?"""
+def dead_transformer_fix(model):
+    return model
+
+
+# %% weights-drawn-anew-only
+"""You draw all weights anew and leave the rest. Good weights are lost, and what is frozen, dropped, blurred or
+masked the wrong way is no weight: look at settings and buffers too, and touch only what is sick."""
+def dead_transformer_fix(model):
+    for module in model.modules():
+        if hasattr(module, "reset_parameters"):
+            module.reset_parameters()
+    return model
+
+
+# %% everything-drawn-anew
+"""Your models train, and so they should: nothing is left of the ones that came in. A healthy model came back with
+other weights. Mend what is sick and keep the rest."""
+def dead_transformer_fix(model):
+    return type(model)()
+
+
+# %% settings-mended-only
+"""You mend every setting and leave the weights: some patients have weights or biases from which no training can
+start. Look at the values in each layer before the first step."""
+@torch.no_grad()
+def dead_transformer_fix(model):
+    model.requires_grad_(True)
+    model.padding_is = True
+    if (model.positions == model.positions[0]).all():
+        model.positions.copy_(sinusoidal_encoding(*model.positions.shape))
+    for block in model.blocks:
+        block.attn.scale = 1 / math.sqrt(block.attn.q_proj.out_features // block.attn.n_heads)
+    for module in model.modules():
+        if isinstance(module, nn.Dropout) and module.p > 0.5:
+            module.p = 0.0
+    return model
+
+
+# %% frozen-parts-left
+"""One patient still learns with its last layer only: its other parameters get no gradient at all. Look at
+`requires_grad`."""
+@torch.no_grad()
+def dead_transformer_fix(model):
+    model.padding_is = True
+    if (model.positions == model.positions[0]).all():
+        model.positions.copy_(sinusoidal_encoding(*model.positions.shape))
+    for block in model.blocks:
+        block.attn.scale = 1 / math.sqrt(block.attn.q_proj.out_features // block.attn.n_heads)
+    for module in model.modules():
+        if isinstance(module, nn.Dropout) and module.p > 0.5:
+            module.p = 0.0
+        if isinstance(module, nn.LayerNorm) and not module.weight.any():
+            nn.init.ones_(module.weight)
+        if isinstance(module, nn.Linear) and module.weight.max() == module.weight.min():
+            module.reset_parameters()
+        if isinstance(module, nn.Linear) and module.bias.max() < -1:
+            nn.init.zeros_(module.bias)
+    return model
+
+
+# %% mask-always-flipped
+"""You turn the mask round whatever it was. That cures the one patient whose mask was wrong, and every other model
+now sees nothing but padding. Ask first what is wrong."""
+@torch.no_grad()
+def dead_transformer_fix(model):
+    model.requires_grad_(True)
+    model.padding_is = not model.padding_is
+    if (model.positions == model.positions[0]).all():
+        model.positions.copy_(sinusoidal_encoding(*model.positions.shape))
+    for block in model.blocks:
+        block.attn.scale = 1 / math.sqrt(block.attn.q_proj.out_features // block.attn.n_heads)
+    for module in model.modules():
+        if isinstance(module, nn.Dropout) and module.p > 0.5:
+            module.p = 0.0
+        if isinstance(module, nn.LayerNorm) and not module.weight.any():
+            nn.init.ones_(module.weight)
+        if isinstance(module, nn.Linear) and module.weight.max() == module.weight.min():
+            module.reset_parameters()
+        if isinstance(module, nn.Linear) and module.bias.max() < -1:
+            nn.init.zeros_(module.bias)
+    return model
+
+
+# %% mask-left-flipped
+"""One patient still looks at padding and at nothing else: change a padded token and the logits move, change a
+word and they stay. What does the model take for padding?"""
+@torch.no_grad()
+def dead_transformer_fix(model):
+    model.requires_grad_(True)
+    if (model.positions == model.positions[0]).all():
+        model.positions.copy_(sinusoidal_encoding(*model.positions.shape))
+    for block in model.blocks:
+        block.attn.scale = 1 / math.sqrt(block.attn.q_proj.out_features // block.attn.n_heads)
+    for module in model.modules():
+        if isinstance(module, nn.Dropout) and module.p > 0.5:
+            module.p = 0.0
+        if isinstance(module, nn.LayerNorm) and not module.weight.any():
+            nn.init.ones_(module.weight)
+        if isinstance(module, nn.Linear) and module.weight.max() == module.weight.min():
+            module.reset_parameters()
+        if isinstance(module, nn.Linear) and module.bias.max() < -1:
+            nn.init.zeros_(module.bias)
+    return model
+
+
+# %% eval-against-dropout
+"""You switch the dropout to evaluation mode, and the training run switches it back: change the rate, not the
+mode."""
+@torch.no_grad()
+def dead_transformer_fix(model):
+    model.requires_grad_(True)
+    model.padding_is = True
+    if (model.positions == model.positions[0]).all():
+        model.positions.copy_(sinusoidal_encoding(*model.positions.shape))
+    for block in model.blocks:
+        block.attn.scale = 1 / math.sqrt(block.attn.q_proj.out_features // block.attn.n_heads)
+    for module in model.modules():
+        if isinstance(module, nn.Dropout) and module.p > 0.5:
+            module.eval()
+        if isinstance(module, nn.LayerNorm) and not module.weight.any():
+            nn.init.ones_(module.weight)
+        if isinstance(module, nn.Linear) and module.weight.max() == module.weight.min():
+            module.reset_parameters()
+        if isinstance(module, nn.Linear) and module.bias.max() < -1:
+            nn.init.zeros_(module.bias)
+    return model
+
+
+# %% positions-left-equal
+"""One patient still cannot tell one order from another: shuffle the tokens behind the first, and its logits stay
+the same. Compare the rows of its positions."""
+@torch.no_grad()
+def dead_transformer_fix(model):
+    model.requires_grad_(True)
+    model.padding_is = True
+    for block in model.blocks:
+        block.attn.scale = 1 / math.sqrt(block.attn.q_proj.out_features // block.attn.n_heads)
+    for module in model.modules():
+        if isinstance(module, nn.Dropout) and module.p > 0.5:
+            module.p = 0.0
+        if isinstance(module, nn.LayerNorm) and not module.weight.any():
+            nn.init.ones_(module.weight)
+        if isinstance(module, nn.Linear) and module.weight.max() == module.weight.min():
+            module.reset_parameters()
+        if isinstance(module, nn.Linear) and module.bias.max() < -1:
+            nn.init.zeros_(module.bias)
+    return model
+
+
+# %% positions-one-row-for-all
+"""You write new positions, and again the same for every place: a vector that all tokens share says nothing about
+where a token stands."""
+@torch.no_grad()
+def dead_transformer_fix(model):
+    model.requires_grad_(True)
+    model.padding_is = True
+    if (model.positions == model.positions[0]).all():
+        model.positions.copy_(torch.randn(model.positions.shape[1]))
+    for block in model.blocks:
+        block.attn.scale = 1 / math.sqrt(block.attn.q_proj.out_features // block.attn.n_heads)
+    for module in model.modules():
+        if isinstance(module, nn.Dropout) and module.p > 0.5:
+            module.p = 0.0
+        if isinstance(module, nn.LayerNorm) and not module.weight.any():
+            nn.init.ones_(module.weight)
+        if isinstance(module, nn.Linear) and module.weight.max() == module.weight.min():
+            module.reset_parameters()
+        if isinstance(module, nn.Linear) and module.bias.max() < -1:
+            nn.init.zeros_(module.bias)
+    return model
+
+
+# %% scale-left-tiny
+"""One patient's attention still gives every key the same weight, however different queries and keys are: look at
+the factor in front of the scores."""
+@torch.no_grad()
+def dead_transformer_fix(model):
+    model.requires_grad_(True)
+    model.padding_is = True
+    if (model.positions == model.positions[0]).all():
+        model.positions.copy_(sinusoidal_encoding(*model.positions.shape))
+    for module in model.modules():
+        if isinstance(module, nn.Dropout) and module.p > 0.5:
+            module.p = 0.0
+        if isinstance(module, nn.LayerNorm) and not module.weight.any():
+            nn.init.ones_(module.weight)
+        if isinstance(module, nn.Linear) and module.weight.max() == module.weight.min():
+            module.reset_parameters()
+        if isinstance(module, nn.Linear) and module.bias.max() < -1:
+            nn.init.zeros_(module.bias)
+    return model
+
+
+# %% dead-bias-left
+"""One patient's read-out stays silent: the bias of its hidden layer lies far below zero and keeps every ReLU shut,
+and a shut ReLU passes no gradient. New weights alone do not help."""
+@torch.no_grad()
+def dead_transformer_fix(model):
+    model.requires_grad_(True)
+    model.padding_is = True
+    if (model.positions == model.positions[0]).all():
+        model.positions.copy_(sinusoidal_encoding(*model.positions.shape))
+    for block in model.blocks:
+        block.attn.scale = 1 / math.sqrt(block.attn.q_proj.out_features // block.attn.n_heads)
+    for module in model.modules():
+        if isinstance(module, nn.Dropout) and module.p > 0.5:
+            module.p = 0.0
+        if isinstance(module, nn.LayerNorm) and not module.weight.any():
+            nn.init.ones_(module.weight)
+        if isinstance(module, nn.Linear) and module.weight.max() == module.weight.min():
+            module.reset_parameters()
+        if isinstance(module, nn.Linear) and module.bias.max() < -1:
+            nn.init.xavier_uniform_(module.weight)
+    return model
+
+
+# %% gains-left-zero
+"""One patient's layer norms still multiply everything by zero: look at the weights of the norms, not only at those
+of the linear layers."""
+@torch.no_grad()
+def dead_transformer_fix(model):
+    model.requires_grad_(True)
+    model.padding_is = True
+    if (model.positions == model.positions[0]).all():
+        model.positions.copy_(sinusoidal_encoding(*model.positions.shape))
+    for block in model.blocks:
+        block.attn.scale = 1 / math.sqrt(block.attn.q_proj.out_features // block.attn.n_heads)
+    for module in model.modules():
+        if isinstance(module, nn.Dropout) and module.p > 0.5:
+            module.p = 0.0
+        if isinstance(module, nn.Linear) and module.weight.max() == module.weight.min():
+            module.reset_parameters()
+        if isinstance(module, nn.Linear) and module.bias.max() < -1:
+            nn.init.zeros_(module.bias)
+    return model
+
+
+# %% equal-weights-made-equal-again
+"""You replace equal weights by other equal weights: whatever the number, all units of such a layer compute the same,
+get the same gradient and stay the same. Only chance breaks the tie."""
+@torch.no_grad()
+def dead_transformer_fix(model):
+    model.requires_grad_(True)
+    model.padding_is = True
+    if (model.positions == model.positions[0]).all():
+        model.positions.copy_(sinusoidal_encoding(*model.positions.shape))
+    for block in model.blocks:
+        block.attn.scale = 1 / math.sqrt(block.attn.q_proj.out_features // block.attn.n_heads)
+    for module in model.modules():
+        if isinstance(module, nn.Dropout) and module.p > 0.5:
+            module.p = 0.0
+        if isinstance(module, nn.LayerNorm) and not module.weight.any():
+            nn.init.ones_(module.weight)
+        if isinstance(module, nn.Linear) and module.weight.max() == module.weight.min():
+            nn.init.constant_(module.weight, module.in_features**-0.5)
+        if isinstance(module, nn.Linear) and module.bias.max() < -1:
+            nn.init.zeros_(module.bias)
+    return model
+
+
+# %% nothing-returned
+"""You mend the model and return nothing: return the mended model."""
+@torch.no_grad()
+def dead_transformer_fix(model):
+    model.requires_grad_(True)
+    model.padding_is = True
+    if (model.positions == model.positions[0]).all():
+        model.positions.copy_(sinusoidal_encoding(*model.positions.shape))
+    for block in model.blocks:
+        block.attn.scale = 1 / math.sqrt(block.attn.q_proj.out_features // block.attn.n_heads)
+    for module in model.modules():
+        if isinstance(module, nn.Dropout) and module.p > 0.5:
+            module.p = 0.0
+        if isinstance(module, nn.LayerNorm) and not module.weight.any():
+            nn.init.ones_(module.weight)
+        if isinstance(module, nn.Linear) and module.weight.max() == module.weight.min():
+            module.reset_parameters()
+        if isinstance(module, nn.Linear) and module.bias.max() < -1:
+            nn.init.zeros_(module.bias)

@@ -1,0 +1,159 @@
+# %% statistics-taken-as-constants
+"""Your dx is gamma times dy over the deviation and nothing more: you treat mean and variance as constants,
+but they are made of x. Two terms are missing; each takes something of the gradient away."""
+def layer_norm_backward(dy, x, gamma, eps=1e-5):
+    axes = tuple(range(x.dim() - 1))
+    centred = x - x.mean(-1, keepdim=True)
+    rstd = torch.rsqrt((centred**2).mean(-1, keepdim=True) + eps)
+    xhat = centred * rstd
+    dx = rstd * gamma * dy
+    return dx, (dy * xhat).sum(axes), dy.sum(axes)
+
+
+# %% mean-term-forgotten
+"""A constant added to x changes nothing, so each row of dx must sum to zero, and yours does not: the path
+through the mean is missing."""
+def layer_norm_backward(dy, x, gamma, eps=1e-5):
+    axes = tuple(range(x.dim() - 1))
+    centred = x - x.mean(-1, keepdim=True)
+    rstd = torch.rsqrt((centred**2).mean(-1, keepdim=True) + eps)
+    xhat = centred * rstd
+    g = dy * gamma
+    dx = rstd * (g - xhat * (g * xhat).mean(-1, keepdim=True))
+    return dx, (dy * xhat).sum(axes), dy.sum(axes)
+
+
+# %% variance-term-forgotten
+"""Stretching a row changes next to nothing, so dx must be all but orthogonal to the centred row, and yours is
+not: the path through the variance is missing."""
+def layer_norm_backward(dy, x, gamma, eps=1e-5):
+    axes = tuple(range(x.dim() - 1))
+    centred = x - x.mean(-1, keepdim=True)
+    rstd = torch.rsqrt((centred**2).mean(-1, keepdim=True) + eps)
+    xhat = centred * rstd
+    g = dy * gamma
+    dx = rstd * (g - g.mean(-1, keepdim=True))
+    return dx, (dy * xhat).sum(axes), dy.sum(axes)
+
+
+# %% gamma-forgotten
+"""Your dx does not know gamma: on its way back the gradient passes the multiplication by gamma first."""
+def layer_norm_backward(dy, x, gamma, eps=1e-5):
+    axes = tuple(range(x.dim() - 1))
+    centred = x - x.mean(-1, keepdim=True)
+    rstd = torch.rsqrt((centred**2).mean(-1, keepdim=True) + eps)
+    xhat = centred * rstd
+    dx = rstd * (dy - dy.mean(-1, keepdim=True) - xhat * (dy * xhat).mean(-1, keepdim=True))
+    return dx, (dy * xhat).sum(axes), dy.sum(axes)
+
+
+# %% gamma-multiplied-last
+"""You multiply by gamma after taking the two means; with a gamma that differs between columns that is not the
+same. gamma belongs to dy, inside the means."""
+def layer_norm_backward(dy, x, gamma, eps=1e-5):
+    axes = tuple(range(x.dim() - 1))
+    centred = x - x.mean(-1, keepdim=True)
+    rstd = torch.rsqrt((centred**2).mean(-1, keepdim=True) + eps)
+    xhat = centred * rstd
+    dx = gamma * rstd * (dy - dy.mean(-1, keepdim=True) - xhat * (dy * xhat).mean(-1, keepdim=True))
+    return dx, (dy * xhat).sum(axes), dy.sum(axes)
+
+
+# %% sums-for-means
+"""The two terms that you take away are d times too large: they are means over the row, and you left them as
+sums."""
+def layer_norm_backward(dy, x, gamma, eps=1e-5):
+    axes = tuple(range(x.dim() - 1))
+    centred = x - x.mean(-1, keepdim=True)
+    rstd = torch.rsqrt((centred**2).mean(-1, keepdim=True) + eps)
+    xhat = centred * rstd
+    g = dy * gamma
+    dx = rstd * (g - g.sum(-1, keepdim=True) - xhat * (g * xhat).sum(-1, keepdim=True))
+    return dx, (dy * xhat).sum(axes), dy.sum(axes)
+
+
+# %% unbiased-variance
+"""All your derivatives are off by a little, less so for wide rows: the variance is divided by d - 1. The card
+asks for the biased one."""
+def layer_norm_backward(dy, x, gamma, eps=1e-5):
+    axes = tuple(range(x.dim() - 1))
+    centred = x - x.mean(-1, keepdim=True)
+    rstd = torch.rsqrt(x.var(-1, keepdim=True) + eps)
+    xhat = centred * rstd
+    g = dy * gamma
+    dx = rstd * (g - g.mean(-1, keepdim=True) - xhat * (g * xhat).mean(-1, keepdim=True))
+    return dx, (dy * xhat).sum(axes), dy.sum(axes)
+
+
+# %% eps-forgotten
+"""With a large eps, or in a row that hardly varies, your derivatives are too large: the deviation that you
+divide by has no eps in it, and the forward pass has."""
+def layer_norm_backward(dy, x, gamma, eps=1e-5):
+    axes = tuple(range(x.dim() - 1))
+    centred = x - x.mean(-1, keepdim=True)
+    rstd = torch.rsqrt((centred**2).mean(-1, keepdim=True))
+    xhat = centred * rstd
+    g = dy * gamma
+    dx = rstd * (g - g.mean(-1, keepdim=True) - xhat * (g * xhat).mean(-1, keepdim=True))
+    return dx, (dy * xhat).sum(axes), dy.sum(axes)
+
+
+# %% dgamma-summed-over-first-axis-only
+"""For x of shape [B, N, D] your dgamma and dbeta have shape [N, D]: gamma and beta are shared by every leading
+axis, so the sum runs over all of them."""
+def layer_norm_backward(dy, x, gamma, eps=1e-5):
+    centred = x - x.mean(-1, keepdim=True)
+    rstd = torch.rsqrt((centred**2).mean(-1, keepdim=True) + eps)
+    xhat = centred * rstd
+    g = dy * gamma
+    dx = rstd * (g - g.mean(-1, keepdim=True) - xhat * (g * xhat).mean(-1, keepdim=True))
+    return dx, (dy * xhat).sum(0), dy.sum(0)
+
+
+# %% dgamma-summed-over-the-row
+"""Your dgamma has one entry per token: you sum over the features. gamma has one entry per feature and is
+shared by the tokens, so the tokens are what is summed over."""
+def layer_norm_backward(dy, x, gamma, eps=1e-5):
+    centred = x - x.mean(-1, keepdim=True)
+    rstd = torch.rsqrt((centred**2).mean(-1, keepdim=True) + eps)
+    xhat = centred * rstd
+    g = dy * gamma
+    dx = rstd * (g - g.mean(-1, keepdim=True) - xhat * (g * xhat).mean(-1, keepdim=True))
+    return dx, (dy * xhat).sum(-1), dy.sum(-1)
+
+
+# %% dgamma-with-raw-x
+"""Your dgamma is the sum of dy times x. What gamma multiplies in the forward pass is the normalised x."""
+def layer_norm_backward(dy, x, gamma, eps=1e-5):
+    axes = tuple(range(x.dim() - 1))
+    centred = x - x.mean(-1, keepdim=True)
+    rstd = torch.rsqrt((centred**2).mean(-1, keepdim=True) + eps)
+    xhat = centred * rstd
+    g = dy * gamma
+    dx = rstd * (g - g.mean(-1, keepdim=True) - xhat * (g * xhat).mean(-1, keepdim=True))
+    return dx, (dy * x).sum(axes), dy.sum(axes)
+
+
+# %% dgamma-and-dbeta-averaged
+"""Your dgamma and dbeta are too small by the number of tokens: you average where the chain rule sums. A mean,
+if there is one, belongs to the loss and has arrived in dy already."""
+def layer_norm_backward(dy, x, gamma, eps=1e-5):
+    axes = tuple(range(x.dim() - 1))
+    centred = x - x.mean(-1, keepdim=True)
+    rstd = torch.rsqrt((centred**2).mean(-1, keepdim=True) + eps)
+    xhat = centred * rstd
+    g = dy * gamma
+    dx = rstd * (g - g.mean(-1, keepdim=True) - xhat * (g * xhat).mean(-1, keepdim=True))
+    return dx, (dy * xhat).mean(axes), dy.mean(axes)
+
+
+# %% dbeta-before-dgamma
+"""The two gradients are right and stand in the wrong order: return dx, dgamma, dbeta."""
+def layer_norm_backward(dy, x, gamma, eps=1e-5):
+    axes = tuple(range(x.dim() - 1))
+    centred = x - x.mean(-1, keepdim=True)
+    rstd = torch.rsqrt((centred**2).mean(-1, keepdim=True) + eps)
+    xhat = centred * rstd
+    g = dy * gamma
+    dx = rstd * (g - g.mean(-1, keepdim=True) - xhat * (g * xhat).mean(-1, keepdim=True))
+    return dx, dy.sum(axes), (dy * xhat).sum(axes)

@@ -1,0 +1,212 @@
+# %% tanh-gelu
+"""Your GELU is the tanh approximation: close, but off in the fourth decimal. The card asks for the exact one,
+with erf."""
+class FeedForward(nn.Module):
+    def __init__(self, d_model, d_ff, activation="gelu", dropout=0.0):
+        super().__init__()
+        if activation not in ("gelu", "relu"):
+            raise ValueError(f"unknown activation {activation!r}")
+        self.activation = nn.GELU(approximate="tanh") if activation == "gelu" else nn.ReLU()
+        self.fc1 = nn.Linear(d_model, d_ff)
+        self.fc2 = nn.Linear(d_ff, d_model)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x):
+        return self.fc2(self.dropout(self.activation(self.fc1(x))))
+
+
+# %% sigmoid-gelu
+"""Your GELU is x times a sigmoid of 1.702 x, an approximation that is off in the second decimal. The exact one
+multiplies by the normal distribution function, which needs erf."""
+class FeedForward(nn.Module):
+    def __init__(self, d_model, d_ff, activation="gelu", dropout=0.0):
+        super().__init__()
+        if activation not in ("gelu", "relu"):
+            raise ValueError(f"unknown activation {activation!r}")
+        self.activation = activation
+        self.fc1 = nn.Linear(d_model, d_ff)
+        self.fc2 = nn.Linear(d_ff, d_model)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x):
+        h = self.fc1(x)
+        h = h * torch.sigmoid(1.702 * h) if self.activation == "gelu" else F.relu(h)
+        return self.fc2(self.dropout(h))
+
+
+# %% no-activation
+"""There is nothing between your two linear layers, so together they are one linear map: f(x + y) + f(0) equals
+f(x) + f(y)."""
+class FeedForward(nn.Module):
+    def __init__(self, d_model, d_ff, activation="gelu", dropout=0.0):
+        super().__init__()
+        if activation not in ("gelu", "relu"):
+            raise ValueError(f"unknown activation {activation!r}")
+        self.fc1 = nn.Linear(d_model, d_ff)
+        self.fc2 = nn.Linear(d_ff, d_model)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x):
+        return self.fc2(self.dropout(self.fc1(x)))
+
+
+# %% activation-last
+"""The activation comes after the second layer, so your outputs are never much below zero. It belongs between
+the two layers."""
+class FeedForward(nn.Module):
+    def __init__(self, d_model, d_ff, activation="gelu", dropout=0.0):
+        super().__init__()
+        if activation not in ("gelu", "relu"):
+            raise ValueError(f"unknown activation {activation!r}")
+        self.activation = {"gelu": F.gelu, "relu": F.relu}[activation]
+        self.fc1 = nn.Linear(d_model, d_ff)
+        self.fc2 = nn.Linear(d_ff, d_model)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x):
+        return self.dropout(self.activation(self.fc2(self.fc1(x))))
+
+
+# %% always-gelu
+"""activation="relu" gives the same as "gelu": the argument is checked and then forgotten."""
+class FeedForward(nn.Module):
+    def __init__(self, d_model, d_ff, activation="gelu", dropout=0.0):
+        super().__init__()
+        if activation not in ("gelu", "relu"):
+            raise ValueError(f"unknown activation {activation!r}")
+        self.fc1 = nn.Linear(d_model, d_ff)
+        self.fc2 = nn.Linear(d_ff, d_model)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x):
+        return self.fc2(self.dropout(F.gelu(self.fc1(x))))
+
+
+# %% always-relu
+"""activation="gelu" gives the same as "relu": you always use the ReLU of the first Transformer, and here GELU
+is the default."""
+class FeedForward(nn.Module):
+    def __init__(self, d_model, d_ff, activation="gelu", dropout=0.0):
+        super().__init__()
+        if activation not in ("gelu", "relu"):
+            raise ValueError(f"unknown activation {activation!r}")
+        self.fc1 = nn.Linear(d_model, d_ff)
+        self.fc2 = nn.Linear(d_ff, d_model)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x):
+        return self.fc2(self.dropout(torch.relu(self.fc1(x))))
+
+
+# %% unknown-activation-accepted
+"""An activation that you do not know is taken for "relu" without a word. A typing error should not train for
+a night: raise a `ValueError`."""
+class FeedForward(nn.Module):
+    def __init__(self, d_model, d_ff, activation="gelu", dropout=0.0):
+        super().__init__()
+        self.activation = nn.GELU() if activation == "gelu" else nn.ReLU()
+        self.fc1 = nn.Linear(d_model, d_ff)
+        self.fc2 = nn.Linear(d_ff, d_model)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x):
+        return self.fc2(self.dropout(self.activation(self.fc1(x))))
+
+
+# %% key-error-for-value-error
+"""An unknown activation ends in a `KeyError` of your dictionary. Whoever calls you expects a `ValueError` that
+says which names there are."""
+class FeedForward(nn.Module):
+    def __init__(self, d_model, d_ff, activation="gelu", dropout=0.0):
+        super().__init__()
+        self.activation = {"gelu": F.gelu, "relu": F.relu}[activation]
+        self.fc1 = nn.Linear(d_model, d_ff)
+        self.fc2 = nn.Linear(d_ff, d_model)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x):
+        return self.fc2(self.dropout(self.activation(self.fc1(x))))
+
+
+# %% dropout-missing
+"""In training two calls give the same result whatever `dropout` is: the argument is never used. It acts on the
+hidden layer, after the activation."""
+class FeedForward(nn.Module):
+    def __init__(self, d_model, d_ff, activation="gelu", dropout=0.0):
+        super().__init__()
+        if activation not in ("gelu", "relu"):
+            raise ValueError(f"unknown activation {activation!r}")
+        self.activation = nn.GELU() if activation == "gelu" else nn.ReLU()
+        self.fc1 = nn.Linear(d_model, d_ff)
+        self.fc2 = nn.Linear(d_ff, d_model)
+
+    def forward(self, x):
+        return self.fc2(self.activation(self.fc1(x)))
+
+
+# %% dropout-on-the-output
+"""Your dropout zeroes entries of the output, bias and all. Inside the feed-forward layer it acts on the hidden
+layer, after the activation; the one on the branch belongs to the block around it."""
+class FeedForward(nn.Module):
+    def __init__(self, d_model, d_ff, activation="gelu", dropout=0.0):
+        super().__init__()
+        if activation not in ("gelu", "relu"):
+            raise ValueError(f"unknown activation {activation!r}")
+        self.activation = nn.GELU() if activation == "gelu" else nn.ReLU()
+        self.fc1 = nn.Linear(d_model, d_ff)
+        self.fc2 = nn.Linear(d_ff, d_model)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x):
+        return self.dropout(self.fc2(self.activation(self.fc1(x))))
+
+
+# %% dropout-before-the-activation
+"""Your dropout comes before the activation. With a GELU that is not the same: the entries that are kept are
+scaled up before they are bent, not after."""
+class FeedForward(nn.Module):
+    def __init__(self, d_model, d_ff, activation="gelu", dropout=0.0):
+        super().__init__()
+        if activation not in ("gelu", "relu"):
+            raise ValueError(f"unknown activation {activation!r}")
+        self.activation = nn.GELU() if activation == "gelu" else nn.ReLU()
+        self.fc1 = nn.Linear(d_model, d_ff)
+        self.fc2 = nn.Linear(d_ff, d_model)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x):
+        return self.fc2(self.activation(self.dropout(self.fc1(x))))
+
+
+# %% dropout-never-ends
+"""In evaluation mode your result still changes from call to call: `F.dropout` is on unless you tell it whether
+the module is training."""
+class FeedForward(nn.Module):
+    def __init__(self, d_model, d_ff, activation="gelu", dropout=0.0):
+        super().__init__()
+        if activation not in ("gelu", "relu"):
+            raise ValueError(f"unknown activation {activation!r}")
+        self.activation = nn.GELU() if activation == "gelu" else nn.ReLU()
+        self.fc1 = nn.Linear(d_model, d_ff)
+        self.fc2 = nn.Linear(d_ff, d_model)
+        self.p = dropout
+
+    def forward(self, x):
+        return self.fc2(F.dropout(self.activation(self.fc1(x)), self.p))
+
+
+# %% residual-inside
+"""You add x to the result: the residual belongs to the block that contains this layer. With both it would be
+added twice."""
+class FeedForward(nn.Module):
+    def __init__(self, d_model, d_ff, activation="gelu", dropout=0.0):
+        super().__init__()
+        if activation not in ("gelu", "relu"):
+            raise ValueError(f"unknown activation {activation!r}")
+        self.activation = nn.GELU() if activation == "gelu" else nn.ReLU()
+        self.fc1 = nn.Linear(d_model, d_ff)
+        self.fc2 = nn.Linear(d_ff, d_model)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x):
+        return x + self.fc2(self.dropout(self.activation(self.fc1(x))))

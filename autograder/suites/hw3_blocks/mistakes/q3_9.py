@@ -1,0 +1,280 @@
+# %% mask-not-passed-on
+"""Changing a padded token changes the logits although only the first place is read: the layers never get the
+mask, so the first token attends to the padding."""
+class EncoderClassifier(nn.Module):
+    def __init__(self, vocab, d_model, n_heads, d_ff, n_layers, n_classes, max_len):
+        super().__init__()
+        self.embed = nn.Embedding(vocab, d_model)
+        self.positions = nn.Parameter(0.02 * torch.randn(max_len, d_model))
+        self.layers = nn.ModuleList([EncoderLayer(d_model, n_heads, d_ff) for _ in range(n_layers)])
+        self.norm = nn.LayerNorm(d_model)
+        self.head = nn.Linear(d_model, n_classes)
+
+    def forward(self, ids, key_padding_mask=None):
+        x = self.embed(ids) + self.positions[: ids.shape[1]]  # [B, N, D]
+        for layer in self.layers:
+            x = layer(x)
+        return self.head(self.norm(x[:, 0]))
+
+
+# %% mask-in-the-first-layer-only
+"""With one layer all is well, with two the padding moves the logits: only your first layer gets the mask. Padded
+places have outputs too, and the next layer must not look at them either."""
+class EncoderClassifier(nn.Module):
+    def __init__(self, vocab, d_model, n_heads, d_ff, n_layers, n_classes, max_len):
+        super().__init__()
+        self.embed = nn.Embedding(vocab, d_model)
+        self.positions = nn.Parameter(0.02 * torch.randn(max_len, d_model))
+        self.layers = nn.ModuleList([EncoderLayer(d_model, n_heads, d_ff) for _ in range(n_layers)])
+        self.norm = nn.LayerNorm(d_model)
+        self.head = nn.Linear(d_model, n_classes)
+
+    def forward(self, ids, key_padding_mask=None):
+        x = self.embed(ids) + self.positions[: ids.shape[1]]  # [B, N, D]
+        x = self.layers[0](x, key_padding_mask)
+        for layer in self.layers[1:]:
+            x = layer(x)
+        return self.head(self.norm(x[:, 0]))
+
+
+# %% mean-over-padding-too
+"""Your layers hide the padding and your average brings it back: padded places have outputs too. Average over the
+real tokens."""
+class EncoderClassifier(nn.Module):
+    def __init__(self, vocab, d_model, n_heads, d_ff, n_layers, n_classes, max_len):
+        super().__init__()
+        self.embed = nn.Embedding(vocab, d_model)
+        self.positions = nn.Parameter(0.02 * torch.randn(max_len, d_model))
+        self.layers = nn.ModuleList([EncoderLayer(d_model, n_heads, d_ff) for _ in range(n_layers)])
+        self.norm = nn.LayerNorm(d_model)
+        self.head = nn.Linear(d_model, n_classes)
+
+    def forward(self, ids, key_padding_mask=None):
+        x = self.embed(ids) + self.positions[: ids.shape[1]]  # [B, N, D]
+        for layer in self.layers:
+            x = layer(x, key_padding_mask)
+        return self.head(self.norm(x).mean(1))
+
+
+# %% mean-divided-by-the-whole-length
+"""You leave the padding out of the sum and still divide by the whole length: another column of padding makes your
+mean smaller. Divide by the number of real tokens."""
+class EncoderClassifier(nn.Module):
+    def __init__(self, vocab, d_model, n_heads, d_ff, n_layers, n_classes, max_len):
+        super().__init__()
+        self.embed = nn.Embedding(vocab, d_model)
+        self.positions = nn.Parameter(0.02 * torch.randn(max_len, d_model))
+        self.layers = nn.ModuleList([EncoderLayer(d_model, n_heads, d_ff) for _ in range(n_layers)])
+        self.norm = nn.LayerNorm(d_model)
+        self.head = nn.Linear(d_model, n_classes)
+
+    def forward(self, ids, key_padding_mask=None):
+        x = self.embed(ids) + self.positions[: ids.shape[1]]  # [B, N, D]
+        for layer in self.layers:
+            x = layer(x, key_padding_mask)
+        x = self.norm(x)
+        if key_padding_mask is None:
+            return self.head(x.mean(1))
+        real = ~key_padding_mask[..., None]  # [B, N, 1]
+        return self.head((x * real).mean(1))
+
+
+# %% mean-of-the-padding
+"""Your average runs over the padding and leaves the real tokens out: on the card True means padding."""
+class EncoderClassifier(nn.Module):
+    def __init__(self, vocab, d_model, n_heads, d_ff, n_layers, n_classes, max_len):
+        super().__init__()
+        self.embed = nn.Embedding(vocab, d_model)
+        self.positions = nn.Parameter(0.02 * torch.randn(max_len, d_model))
+        self.layers = nn.ModuleList([EncoderLayer(d_model, n_heads, d_ff) for _ in range(n_layers)])
+        self.norm = nn.LayerNorm(d_model)
+        self.head = nn.Linear(d_model, n_classes)
+
+    def forward(self, ids, key_padding_mask=None):
+        x = self.embed(ids) + self.positions[: ids.shape[1]]  # [B, N, D]
+        for layer in self.layers:
+            x = layer(x, key_padding_mask)
+        x = self.norm(x)
+        if key_padding_mask is None:
+            return self.head(x.mean(1))
+        real = key_padding_mask[..., None]  # [B, N, 1]
+        return self.head((x * real).sum(1) / real.sum(1).clamp(min=1))
+
+
+# %% mask-inverted
+"""Your layers attend to the padding and to nothing else: on the card True means padding, and you turn the mask
+round."""
+class EncoderClassifier(nn.Module):
+    def __init__(self, vocab, d_model, n_heads, d_ff, n_layers, n_classes, max_len):
+        super().__init__()
+        self.embed = nn.Embedding(vocab, d_model)
+        self.positions = nn.Parameter(0.02 * torch.randn(max_len, d_model))
+        self.layers = nn.ModuleList([EncoderLayer(d_model, n_heads, d_ff) for _ in range(n_layers)])
+        self.norm = nn.LayerNorm(d_model)
+        self.head = nn.Linear(d_model, n_classes)
+
+    def forward(self, ids, key_padding_mask=None):
+        x = self.embed(ids) + self.positions[: ids.shape[1]]  # [B, N, D]
+        seen = None if key_padding_mask is None else ~key_padding_mask
+        for layer in self.layers:
+            x = layer(x, seen)
+        return self.head(self.norm(x[:, 0]))
+
+
+# %% last-place-read
+"""You read the last column, and in a padded row that is padding. Read the first token, or average over the real
+ones."""
+class EncoderClassifier(nn.Module):
+    def __init__(self, vocab, d_model, n_heads, d_ff, n_layers, n_classes, max_len):
+        super().__init__()
+        self.embed = nn.Embedding(vocab, d_model)
+        self.positions = nn.Parameter(0.02 * torch.randn(max_len, d_model))
+        self.layers = nn.ModuleList([EncoderLayer(d_model, n_heads, d_ff) for _ in range(n_layers)])
+        self.norm = nn.LayerNorm(d_model)
+        self.head = nn.Linear(d_model, n_classes)
+
+    def forward(self, ids, key_padding_mask=None):
+        x = self.embed(ids) + self.positions[: ids.shape[1]]  # [B, N, D]
+        for layer in self.layers:
+            x = layer(x, key_padding_mask)
+        return self.head(self.norm(x[:, -1]))
+
+
+# %% padding-embedded-as-zeros
+"""You set the embedding of padded tokens to zero and let the layers attend to them. A zero vector is a token like
+any other: it takes its share of the attention, so more padding still moves the logits. Pass the mask on."""
+class EncoderClassifier(nn.Module):
+    def __init__(self, vocab, d_model, n_heads, d_ff, n_layers, n_classes, max_len):
+        super().__init__()
+        self.embed = nn.Embedding(vocab, d_model)
+        self.positions = nn.Parameter(0.02 * torch.randn(max_len, d_model))
+        self.layers = nn.ModuleList([EncoderLayer(d_model, n_heads, d_ff) for _ in range(n_layers)])
+        self.norm = nn.LayerNorm(d_model)
+        self.head = nn.Linear(d_model, n_classes)
+
+    def forward(self, ids, key_padding_mask=None):
+        x = self.embed(ids) + self.positions[: ids.shape[1]]  # [B, N, D]
+        if key_padding_mask is not None:
+            x = x.masked_fill(key_padding_mask[..., None], 0.0)
+        for layer in self.layers:
+            x = layer(x)
+        return self.head(self.norm(x[:, 0]))
+
+
+# %% padding-guessed-from-the-ids
+"""You take id 0 for padding and never look at key_padding_mask. Which places are padding is what the mask says; 0
+may be a word."""
+class EncoderClassifier(nn.Module):
+    def __init__(self, vocab, d_model, n_heads, d_ff, n_layers, n_classes, max_len):
+        super().__init__()
+        self.embed = nn.Embedding(vocab, d_model)
+        self.positions = nn.Parameter(0.02 * torch.randn(max_len, d_model))
+        self.layers = nn.ModuleList([EncoderLayer(d_model, n_heads, d_ff) for _ in range(n_layers)])
+        self.norm = nn.LayerNorm(d_model)
+        self.head = nn.Linear(d_model, n_classes)
+
+    def forward(self, ids, key_padding_mask=None):
+        x = self.embed(ids) + self.positions[: ids.shape[1]]  # [B, N, D]
+        padding = ids == 0
+        for layer in self.layers:
+            x = layer(x, padding)
+        return self.head(self.norm(x[:, 0]))
+
+
+# %% no-positions
+"""Shuffle the words and your logits stay the same: nothing tells the layers where a token stands. Add positions to
+the embedding."""
+class EncoderClassifier(nn.Module):
+    def __init__(self, vocab, d_model, n_heads, d_ff, n_layers, n_classes, max_len):
+        super().__init__()
+        self.embed = nn.Embedding(vocab, d_model)
+        self.layers = nn.ModuleList([EncoderLayer(d_model, n_heads, d_ff) for _ in range(n_layers)])
+        self.norm = nn.LayerNorm(d_model)
+        self.head = nn.Linear(d_model, n_classes)
+
+    def forward(self, ids, key_padding_mask=None):
+        x = self.embed(ids)  # [B, N, D]
+        for layer in self.layers:
+            x = layer(x, key_padding_mask)
+        x = self.norm(x)
+        if key_padding_mask is None:
+            return self.head(x.mean(1))
+        real = ~key_padding_mask[..., None]  # [B, N, 1]
+        return self.head((x * real).sum(1) / real.sum(1).clamp(min=1))
+
+
+# %% full-length-only
+"""Sentences shorter than max_len raise an error: you add the whole table of positions. Take as many rows as there
+are tokens."""
+class EncoderClassifier(nn.Module):
+    def __init__(self, vocab, d_model, n_heads, d_ff, n_layers, n_classes, max_len):
+        super().__init__()
+        self.embed = nn.Embedding(vocab, d_model)
+        self.positions = nn.Parameter(0.02 * torch.randn(max_len, d_model))
+        self.layers = nn.ModuleList([EncoderLayer(d_model, n_heads, d_ff) for _ in range(n_layers)])
+        self.norm = nn.LayerNorm(d_model)
+        self.head = nn.Linear(d_model, n_classes)
+
+    def forward(self, ids, key_padding_mask=None):
+        x = self.embed(ids) + self.positions  # [B, N, D]
+        for layer in self.layers:
+            x = layer(x, key_padding_mask)
+        return self.head(self.norm(x[:, 0]))
+
+
+# %% softmax-on-the-logits
+"""Your outputs are positive and sum to 1: they are probabilities, not logits. The loss has its own softmax, and a
+second one flattens the gradient."""
+class EncoderClassifier(nn.Module):
+    def __init__(self, vocab, d_model, n_heads, d_ff, n_layers, n_classes, max_len):
+        super().__init__()
+        self.embed = nn.Embedding(vocab, d_model)
+        self.positions = nn.Parameter(0.02 * torch.randn(max_len, d_model))
+        self.layers = nn.ModuleList([EncoderLayer(d_model, n_heads, d_ff) for _ in range(n_layers)])
+        self.norm = nn.LayerNorm(d_model)
+        self.head = nn.Linear(d_model, n_classes)
+
+    def forward(self, ids, key_padding_mask=None):
+        x = self.embed(ids) + self.positions[: ids.shape[1]]  # [B, N, D]
+        for layer in self.layers:
+            x = layer(x, key_padding_mask)
+        return torch.softmax(self.head(self.norm(x[:, 0])), -1)
+
+
+# %% mask-required
+"""Without a mask your model fails: key_padding_mask is None when there is no padding."""
+class EncoderClassifier(nn.Module):
+    def __init__(self, vocab, d_model, n_heads, d_ff, n_layers, n_classes, max_len):
+        super().__init__()
+        self.embed = nn.Embedding(vocab, d_model)
+        self.positions = nn.Parameter(0.02 * torch.randn(max_len, d_model))
+        self.layers = nn.ModuleList([EncoderLayer(d_model, n_heads, d_ff) for _ in range(n_layers)])
+        self.norm = nn.LayerNorm(d_model)
+        self.head = nn.Linear(d_model, n_classes)
+
+    def forward(self, ids, key_padding_mask=None):
+        x = self.embed(ids) + self.positions[: ids.shape[1]]  # [B, N, D]
+        for layer in self.layers:
+            x = layer(x, key_padding_mask)
+        x = self.norm(x)
+        real = ~key_padding_mask[..., None]  # [B, N, 1]
+        return self.head((x * real).sum(1) / real.sum(1))
+
+
+# %% one-answer-per-token
+"""Your result has one row of logits for every token. A sentence has one class: read out one vector before the
+head."""
+class EncoderClassifier(nn.Module):
+    def __init__(self, vocab, d_model, n_heads, d_ff, n_layers, n_classes, max_len):
+        super().__init__()
+        self.embed = nn.Embedding(vocab, d_model)
+        self.positions = nn.Parameter(0.02 * torch.randn(max_len, d_model))
+        self.layers = nn.ModuleList([EncoderLayer(d_model, n_heads, d_ff) for _ in range(n_layers)])
+        self.norm = nn.LayerNorm(d_model)
+        self.head = nn.Linear(d_model, n_classes)
+
+    def forward(self, ids, key_padding_mask=None):
+        x = self.embed(ids) + self.positions[: ids.shape[1]]  # [B, N, D]
+        for layer in self.layers:
+            x = layer(x, key_padding_mask)
+        return self.head(self.norm(x))

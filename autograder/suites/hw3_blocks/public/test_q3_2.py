@@ -1,0 +1,136 @@
+"""Public checks of q3_2: layer_norm_backward."""
+
+import torch
+
+from course_utils.beside import run_beside
+from course_utils.by_hand import without_autograd
+from course_utils.checking import Wrong, check, same, tensor
+
+F64 = torch.float64
+
+
+def _run(layer_norm_backward, dy, x, gamma, *eps):
+    got = layer_norm_backward(dy, x, gamma, *eps)
+    check(isinstance(got, (tuple, list)) and len(got) == 3, "layer_norm_backward returns (dx, dgamma, dbeta)")
+    dx, dgamma, dbeta = got
+    tensor(dx, "dx", x.shape, x.dtype)
+    tensor(dgamma, "dgamma (one entry per feature, summed over all leading axes)", gamma.shape, x.dtype)
+    tensor(dbeta, "dbeta (one entry per feature, summed over all leading axes)", gamma.shape, x.dtype)
+    return dx, dgamma, dbeta
+
+
+def test_worked_numbers(layer_norm_backward):
+    """x = (1, 2, 3) and dy = (1, 0, 0) at eps = 1/3: the root is 1, and dx = (1/3, -1/3, 0)."""
+    x, dy = torch.tensor([[1.0, 2.0, 3.0]], dtype=F64), torch.tensor([[1.0, 0.0, 0.0]], dtype=F64)
+    dx, dgamma, dbeta = _run(layer_norm_backward, dy, x, torch.ones(3, dtype=F64), 1 / 3)
+    through_mean = torch.tensor([[2 / 3, -1 / 3, -1 / 3]], dtype=F64)
+    check(not torch.allclose(dx, dy), "dx leaves out that the mean and the variance depend on x")
+    check(not torch.allclose(dx, through_mean), "dx leaves out that the variance depends on x")
+    same(dx, torch.tensor([[1 / 3, -1 / 3, 0.0]], dtype=F64), "dx")
+    same(dgamma, torch.tensor([-1.0, 0.0, 0.0], dtype=F64), "dgamma")
+    same(dbeta, torch.tensor([1.0, 0.0, 0.0], dtype=F64), "dbeta")
+
+
+def test_sums_over_leading_axes(layer_norm_backward, rng):
+    """For x [2, 3, 4], dgamma and dbeta are [4]: every position adds to them."""
+    x, dy = (torch.randn(2, 3, 4, generator=rng, dtype=F64) for _ in range(2))
+    gamma = torch.randn(4, generator=rng, dtype=F64)
+    _, dgamma, dbeta = _run(layer_norm_backward, dy, x, gamma)
+    same(dbeta, dy.sum((0, 1)), "dbeta")
+    parts = [_run(layer_norm_backward, dy[b, n], x[b, n], gamma)[1] for b in range(2) for n in range(3)]
+    same(dgamma, torch.stack(parts).sum(0), "dgamma, against the sum over the positions one by one")
+
+
+def test_no_gradient_along_a_shift(layer_norm_backward, rng):
+    """A constant added to a row changes nothing, so every row of dx sums to 0."""
+    x, dy = (torch.randn(5, 4, generator=rng, dtype=F64) for _ in range(2))
+    dx, _, _ = _run(layer_norm_backward, dy, x, torch.randn(4, generator=rng, dtype=F64))
+    check(dx.abs().max() > 1e-6, "dx is zero")
+    same(dx.sum(-1), torch.zeros(5, dtype=F64), "the sum of each row of dx", rtol=0, atol=1e-9)
+
+
+def test_by_hand(layer_norm_backward, rng):
+    """The gradients are formulas in dy, x and gamma: they come out with autograd switched off."""
+    x, dy = (torch.randn(3, 4, generator=rng, dtype=F64) for _ in range(2))
+    gamma = torch.randn(4, generator=rng, dtype=F64)
+    before = _run(layer_norm_backward, dy, x, gamma)
+    try:
+        after = run_beside(without_autograd, layer_norm_backward, dy, x, gamma)
+    except Exception as error:
+        raise Wrong("with autograd switched off your function fails: write the gradients out as formulas") from error
+    for name, a, b in zip(("dx", "dgamma", "dbeta"), after, before, strict=True):
+        same(a, b, f"{name} with autograd switched off")
+
+
+def _inputs(*lead, D=5):
+    g = torch.Generator().manual_seed(32)
+    return [torch.randn(*shape, generator=g, dtype=F64) for shape in ((*lead, D), (*lead, D), (D,))]
+
+
+def probe_plain(layer_norm_backward):
+    return layer_norm_backward(*_inputs(4))
+
+
+def probe_dx(layer_norm_backward):
+    return layer_norm_backward(*_inputs(4))[0]
+
+
+def probe_dgamma(layer_norm_backward):
+    return layer_norm_backward(*_inputs(4))[1]
+
+
+def probe_dbeta(layer_norm_backward):
+    return layer_norm_backward(*_inputs(4))[2]
+
+
+def probe_sequence_dx(layer_norm_backward):
+    return layer_norm_backward(*_inputs(2, 3))[0]
+
+
+def probe_sequence_dgamma(layer_norm_backward):
+    return layer_norm_backward(*_inputs(2, 3))[1]
+
+
+def probe_sequence_dbeta(layer_norm_backward):
+    return layer_norm_backward(*_inputs(2, 3))[2]
+
+
+def probe_vector(layer_norm_backward):
+    return layer_norm_backward(*_inputs())
+
+
+def probe_no_eps(layer_norm_backward):
+    return layer_norm_backward(*_inputs(4), eps=0.0)
+
+
+def probe_large_eps(layer_norm_backward):
+    return layer_norm_backward(*_inputs(4), 0.7)
+
+
+def probe_small_entries(layer_norm_backward):
+    dy, x, gamma = _inputs(4)
+    return layer_norm_backward(dy, x / 1000, gamma)
+
+
+def probe_constant_row(layer_norm_backward):
+    dy, x, gamma = _inputs(4)
+    x[1] = 3.0
+    return layer_norm_backward(dy, x, gamma)
+
+
+def probe_gamma_of_ones(layer_norm_backward):
+    dy, x, gamma = _inputs(4)
+    return layer_norm_backward(dy, x, torch.ones_like(gamma))
+
+
+def probe_dtype(layer_norm_backward):
+    return [str(part.dtype) for part in layer_norm_backward(*(v.float() for v in _inputs(4)))]
+
+
+def probe_without_autograd(layer_norm_backward):
+    layer_norm_backward(*_inputs(4))
+    try:
+        run_beside(without_autograd, layer_norm_backward, *_inputs(4))
+    except Exception:
+        return False
+    return True

@@ -1,0 +1,106 @@
+"""Public checks of q3_3: batch_norm and depends_on."""
+
+import torch
+
+from course_utils.checking import check, same, tensor
+
+F64 = torch.float64
+PLACES = {"same", "same row", "same column", "elsewhere"}
+
+
+def test_worked_numbers(batch_norm):
+    """The column (1, 3, 8) has mean 4 and variance 26 / 3; with eps = 1/3 the root is 3."""
+    x = torch.tensor([[1.0, 6.0], [3.0, 6.0], [8.0, 6.0]], dtype=F64)
+    gamma, beta = torch.tensor([2.0, 5.0], dtype=F64), torch.tensor([1.0, -0.5], dtype=F64)
+    got = tensor(batch_norm(x, gamma, beta, eps=1 / 3), "the result", (3, 2), F64)
+    expected = torch.tensor([[-1.0, -0.5], [1 / 3, -0.5], [11 / 3, -0.5]], dtype=F64)
+    same(got, expected, "the result (column by column: subtract its mean, divide by the root of its variance + eps)")
+
+
+def test_columns(batch_norm, rng):
+    """With gamma = 1 and beta = 0 every feature has mean 0 and variance 1 over the batch."""
+    x = 3 * torch.randn(7, 4, generator=rng, dtype=F64) + 5
+    y = tensor(batch_norm(x, torch.ones(4, dtype=F64), torch.zeros(4, dtype=F64), eps=1e-12), "the result", (7, 4), F64)
+    check((y.mean(1).abs() > 1e-9).any(), "every row has mean 0: that is layer norm")
+    same(y.mean(0), torch.zeros(4, dtype=F64), "the mean of the columns", atol=1e-9)
+    same(y.square().mean(0), torch.ones(4, dtype=F64), "the mean square of the columns (divide by B, not by B - 1)")
+
+
+def test_form_of_depends_on(depends_on):
+    """depends_on gives a set of the four words, for "layer" and for "batch", and not the same one for both."""
+    told = {kind: depends_on(kind) for kind in ("layer", "batch")}
+    for kind, places in told.items():
+        check(isinstance(places, (set, frozenset)), f"depends_on({kind!r}) is a {type(places).__name__}, not a set")
+        check(set(places) <= PLACES, f"depends_on({kind!r}) has words that are none of {sorted(PLACES)}")
+        check("same" in places, f"depends_on({kind!r}): an output entry depends on the input entry at its own place")
+    check(set(told["layer"]) != set(told["batch"]), "the two norms depend on different things: which entries go into "
+          "the mean of each?")
+
+
+def _inputs(B=6, D=4):
+    g = torch.Generator().manual_seed(33)
+    return [torch.randn(*shape, generator=g, dtype=F64) for shape in ((B, D), (D,), (D,))]
+
+
+def probe_plain(batch_norm):
+    return batch_norm(*_inputs())
+
+
+def probe_square(batch_norm):
+    return batch_norm(*_inputs(4, 4))
+
+
+def probe_tiny_eps(batch_norm):
+    return batch_norm(*_inputs(), eps=1e-12)
+
+
+def probe_large_eps(batch_norm):
+    return batch_norm(*_inputs(), 0.7)
+
+
+def probe_small_entries(batch_norm):
+    x, gamma, beta = _inputs()
+    return batch_norm(x / 1000, gamma, beta)
+
+
+def probe_constant_column(batch_norm):
+    x, gamma, beta = _inputs()
+    x[:, 1] = 3.0
+    return batch_norm(x, gamma, beta)
+
+
+def probe_offset(batch_norm):
+    x, gamma, beta = _inputs()
+    return batch_norm(x + 20, gamma, beta)
+
+
+def probe_two_calls(batch_norm):
+    x, gamma, beta = _inputs()
+    batch_norm(10 * x + 3, gamma, beta)
+    return batch_norm(x, gamma, beta)
+
+
+def probe_dtype(batch_norm):
+    return str(batch_norm(*(v.float() for v in _inputs())).dtype)
+
+
+def probe_gradient(batch_norm):
+    leaves = [v.requires_grad_() for v in _inputs()]
+    (batch_norm(*leaves) * torch.linspace(-1, 1, 24, dtype=F64).reshape(6, 4)).sum().backward()
+    return [leaf.grad for leaf in leaves]
+
+
+def probe_layer(depends_on):
+    return depends_on("layer")
+
+
+def probe_batch(depends_on):
+    return depends_on("batch")
+
+
+def probe_layer_words(depends_on):
+    return sorted(depends_on("layer"))
+
+
+def probe_batch_words(depends_on):
+    return sorted(depends_on("batch"))

@@ -1,0 +1,105 @@
+"""Public checks of q3_5: sinusoidal_encoding and shift_matrix."""
+
+import math
+
+import torch
+
+from course_utils.checking import check, same, tensor
+
+F64 = torch.float64
+
+
+def test_worked_numbers(sinusoidal_encoding):
+    """At d = 4 position t is (sin t, cos t, sin t/100, cos t/100), and positions count from 0."""
+    got = tensor(sinusoidal_encoding(3, 4), "the table", (3, 4))
+    check(got.dtype == torch.get_default_dtype(), f"the table is {got.dtype}, and the default dtype is asked for")
+    rows = [[math.sin(t), math.cos(t), math.sin(t / 100), math.cos(t / 100)] for t in range(3)]
+    same(got[0], torch.tensor([0.0, 1.0, 0.0, 1.0]), "row 0 of the table", atol=1e-5, dtype=False)
+    same(got, torch.tensor(rows), "the table", atol=1e-5, dtype=False)
+
+
+def test_odd_width(sinusoidal_encoding):
+    """An odd width ends with a sine: at d = 5 the columns are sin, cos, sin, cos, sin."""
+    got = tensor(sinusoidal_encoding(6, 5), "the table", (6, 5))
+    same(got[:, 0], torch.arange(6.0).sin(), "column 0", atol=1e-5, dtype=False)
+    same(got[:, 4], (torch.arange(6.0) / 10000**0.8).sin(), "column 4, sin(t / 10000^(4/5))", atol=1e-5, dtype=False)
+    same(got[0], torch.tensor([0.0, 1.0, 0.0, 1.0, 0.0]), "row 0 of the table", atol=1e-5, dtype=False)
+
+
+def test_shift(shift_matrix, sinusoidal_encoding):
+    """shift_matrix(3, 6) takes row t of your table to row t + 3, the same matrix for every t."""
+    table = tensor(sinusoidal_encoding(10, 6), "the table", (10, 6)).to(F64)
+    M = tensor(shift_matrix(3, 6), "the matrix", (6, 6)).to(F64)
+    check(M.isfinite().all(), "the matrix is not finite")
+    for t in range(7):
+        same(M @ table[t], table[t + 3], f"M PE({t}), against PE({t + 3})", rtol=0, atol=1e-4)
+    same(shift_matrix(0, 6), torch.eye(6), "shift_matrix(0, 6), the identity", rtol=0, atol=1e-5, dtype=False)
+
+
+def probe_table(sinusoidal_encoding):
+    return sinusoidal_encoding(7, 6)
+
+
+def probe_first_row(sinusoidal_encoding):
+    return sinusoidal_encoding(5, 6)[0]
+
+
+def probe_wide_table(sinusoidal_encoding):
+    return sinusoidal_encoding(4, 16)
+
+
+def probe_longer_than_wide(sinusoidal_encoding):
+    return sinusoidal_encoding(9, 2)
+
+
+def probe_odd_width(sinusoidal_encoding):
+    return sinusoidal_encoding(6, 5)
+
+
+def probe_three_columns(sinusoidal_encoding):
+    return sinusoidal_encoding(6, 3)
+
+
+def probe_one_column(sinusoidal_encoding):
+    return sinusoidal_encoding(6, 1)
+
+
+def probe_one_position(sinusoidal_encoding):
+    return sinusoidal_encoding(1, 6)
+
+
+def probe_dtype(sinusoidal_encoding):
+    return str(sinusoidal_encoding(3, 4).dtype)
+
+
+def probe_shape(sinusoidal_encoding):
+    return list(sinusoidal_encoding(7, 6).shape)
+
+
+def probe_shift(shift_matrix):
+    return shift_matrix(3, 6)
+
+
+def probe_shift_back(shift_matrix):
+    return shift_matrix(-2, 6)
+
+
+def probe_no_shift(shift_matrix):
+    return shift_matrix(0, 6)
+
+
+def probe_shift_two_columns(shift_matrix):
+    return shift_matrix(1, 2)
+
+
+def probe_far_shift(shift_matrix):
+    return shift_matrix(100, 4)
+
+
+def probe_shift_moves_the_table(shift_matrix):
+    angle = torch.arange(9.0, dtype=F64)[:, None] / 10000 ** (torch.arange(0, 6, 2, dtype=F64) / 6)
+    table = torch.stack([angle.sin(), angle.cos()], -1).flatten(1)  # [9, 6]
+    M = shift_matrix(2, 6).to(F64)
+    moved = {"forward": table[2:], "back": table[:-2]}
+    from_row = {"forward": table[:-2], "back": table[2:]}
+    return [bool((from_row[way] @ A - moved[way]).abs().max() < 1e-4) for way in moved for A in (M.T, M)]

@@ -1,0 +1,156 @@
+"""Public checks of q3_6: FeedForward."""
+
+import math
+
+import torch
+
+from course_utils.checking import Wrong, check, same, tensor
+from course_utils.expecting import expect_value_error
+
+F64 = torch.float64
+
+
+def _weights(D, width, seed=36):
+    g = torch.Generator().manual_seed(seed)
+    shapes = {"fc1.weight": (width, D), "fc1.bias": (width,), "fc2.weight": (D, width), "fc2.bias": (D,)}
+    return {name: torch.randn(*shape, generator=g, dtype=F64) / math.sqrt(shape[-1]) for name, shape in shapes.items()}
+
+
+def _model(FeedForward, D, width, *options, weights=None, **more):
+    """The student's module in float64 and evaluation mode, with weights put in by name."""
+    model = FeedForward(D, width, *options, **more)
+    model.double()
+    model.eval()
+    weights, state = weights or _weights(D, width), model.state_dict()
+    for name, value in weights.items():
+        check(name in state, f"there is no parameter `{name}`: the layers are `fc1` and `fc2`, both nn.Linear")
+        check(state[name].shape == value.shape, f"`{name}` has shape {list(state[name].shape)}, expected "
+              f"{list(value.shape)}")
+    model.load_state_dict({**state, **weights})
+    return model
+
+
+def _x(*lead, D=3):
+    return 2 * torch.randn(*lead, D, generator=torch.Generator().manual_seed(37), dtype=F64)
+
+
+def test_worked_numbers(FeedForward):
+    """One unit that passes its input on: GELU of 1 is 0.8413 (0.8412 is the tanh approximation), ReLU of -1 is 0."""
+    one = {"fc1.weight": [[1.0]], "fc1.bias": [0.0], "fc2.weight": [[1.0]], "fc2.bias": [0.0]}
+    weights = {name: torch.tensor(value, dtype=F64) for name, value in one.items()}
+    x = torch.tensor([[[1.0], [-1.0]]], dtype=F64)
+    got = tensor(_model(FeedForward, 1, 1, weights=weights)(x), "the output", (1, 2, 1), F64)
+    tanh = torch.nn.functional.gelu(x, approximate="tanh")
+    check(not torch.allclose(got, tanh, rtol=0, atol=1e-7), "this is the tanh approximation of GELU: the exact one "
+          "uses the error function erf")
+    exact = torch.tensor([[[0.8413447461], [-0.1586552539]]], dtype=F64)
+    same(got, exact, "the output with GELU", rtol=0, atol=1e-8)
+    relu = _model(FeedForward, 1, 1, "relu", weights=weights)(x)
+    same(relu, torch.tensor([[[1.0], [0.0]]], dtype=F64), "the output with ReLU")
+
+
+def test_position_wise(FeedForward):
+    """Every position goes through the same two layers by itself: one token more or less changes nothing."""
+    model, x = _model(FeedForward, 3, 5), _x(2, 4)
+    whole = tensor(model(x), "the output", (2, 4, 3), F64)
+    same(model(x[:, 1:3]), whole[:, 1:3], "the output of two tokens alone")
+
+
+def test_unknown_activation(FeedForward):
+    """Any other activation than "gelu" or "relu" is a ValueError."""
+    FeedForward(3, 5)
+    expect_value_error('FeedForward(3, 5, activation="tanh")', _build_and_call, FeedForward, "tanh")
+
+
+def _build_and_call(FeedForward, activation):
+    return FeedForward(3, 5, activation=activation)(torch.zeros(1, 2, 3))
+
+
+def test_dropout(FeedForward):
+    """Dropout acts in training mode only, after the activation."""
+    model, x = _model(FeedForward, 3, 50, dropout=0.5), _x(2, 4)
+    same(model(x), model(x), "the output of a second call in evaluation mode")
+    model.train()
+    check(not torch.equal(model(x), model(x)), "two calls in training mode give the same output with dropout=0.5")
+
+
+def _seen(FeedForward, p, activation="gelu"):
+    """Three units with pre-activation 1, each passed on as it is, plus a bias of 10."""
+    weights = {"fc1.weight": torch.zeros(3, 3), "fc1.bias": torch.ones(3), "fc2.weight": torch.eye(3),
+               "fc2.bias": torch.full((3,), 10.0)}
+    model = _model(FeedForward, 3, 3, activation, p, weights={k: v.to(F64) for k, v in weights.items()})
+    model.train()
+    return model
+
+
+def probe_gelu(FeedForward):
+    return _model(FeedForward, 3, 5)(_x(2, 4)).detach()
+
+
+def probe_gelu_by_name(FeedForward):
+    return _model(FeedForward, 3, 5, activation="gelu")(_x(2, 4)).detach()
+
+
+def probe_gelu_precisely(FeedForward):
+    x, weights = _x(2, 4), _weights(3, 5)
+    hidden = x @ weights["fc1.weight"].T + weights["fc1.bias"]
+    hidden = hidden * (1 + torch.erf(hidden / math.sqrt(2))) / 2
+    gap = _model(FeedForward, 3, 5)(x).detach() - hidden @ weights["fc2.weight"].T - weights["fc2.bias"]
+    return torch.round(gap, decimals=6)
+
+
+def probe_relu(FeedForward):
+    return _model(FeedForward, 3, 5, "relu")(_x(2, 4)).detach()
+
+
+def probe_parameters(FeedForward):
+    state = FeedForward(3, 5).state_dict()
+    return {name: list(state[name].shape) if name in state else "missing" for name in _weights(3, 5)}
+
+
+def probe_one_token(FeedForward):
+    return _model(FeedForward, 3, 5)(_x(1, 1)).detach()
+
+
+def probe_eval_with_dropout(FeedForward):
+    return _model(FeedForward, 3, 5, dropout=0.5)(_x(2, 4)).detach()
+
+
+def probe_training_without_dropout(FeedForward):
+    model = _model(FeedForward, 3, 5)
+    model.train()
+    return model(_x(2, 4)).detach()
+
+
+def probe_dropped_values(FeedForward):
+    values = _seen(FeedForward, 0.25)(torch.zeros(1, 40, 3, dtype=F64)).detach()
+    return sorted({round(v, 5) for v in values.flatten().tolist()})
+
+
+def probe_dropped_values_with_relu(FeedForward):
+    model = _seen(FeedForward, 0.25, "relu")
+    values = model(torch.zeros(1, 40, 3, dtype=F64)).detach()
+    return sorted({round(v, 5) for v in values.flatten().tolist()})
+
+
+def _outcome(FeedForward, activation):
+    FeedForward(3, 5)
+    try:
+        expect_value_error("it", _build_and_call, FeedForward, activation)
+    except Wrong:
+        return "no error"
+    except Exception:
+        return "another error"
+    return "ValueError"
+
+
+def probe_unknown_activation(FeedForward):
+    return _outcome(FeedForward, "tanh")
+
+
+def probe_misspelt_activation(FeedForward):
+    return _outcome(FeedForward, "gleu")
+
+
+def probe_dtype(FeedForward):
+    return str(FeedForward(3, 5)(torch.zeros(1, 2, 3)).dtype)

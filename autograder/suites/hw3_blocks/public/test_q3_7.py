@@ -1,0 +1,162 @@
+"""Public checks of q3_7: EncoderLayer."""
+
+import torch
+from torch import nn
+
+from course_utils.checking import check, same, tensor
+from course_utils.torch_weights import encoder_layer_state
+
+F64 = torch.float64
+D, HEADS, WIDTH = 6, 2, 10
+PADDING = torch.tensor([[False] * 4, [False, False, False, True]])
+
+
+def _theirs(norm_first, seed=37):
+    """torch's layer with fixed, lively weights; dropout is 0, so training mode changes nothing."""
+    layer = nn.TransformerEncoderLayer(D, HEADS, WIDTH, 0.0, "gelu", batch_first=True, norm_first=norm_first).double()
+    g = torch.Generator().manual_seed(seed)
+    for name, parameter in layer.named_parameters():
+        noise = torch.randn(parameter.shape, generator=g, dtype=F64) * (0.5 if parameter.ndim > 1 else 0.3)
+        parameter.data = noise + (1.0 if name in ("norm1.weight", "norm2.weight") else 0.0)
+    return layer
+
+
+def _mine(EncoderLayer, weights, **options):
+    """The student's layer in float64 and evaluation mode, with the weights put in by name."""
+    layer = EncoderLayer(D, HEADS, WIDTH, **options)
+    layer.double()
+    layer.eval()
+    state = layer.state_dict()
+    missing = [name for name in weights if name not in state]
+    check(not missing, f"there is no parameter `{missing[0] if missing else ''}`: the parts are self_attn, ff, norm1 "
+          "and norm2")
+    layer.load_state_dict({**state, **weights})
+    return layer
+
+
+def _x(B=2, N=4):
+    return torch.randn(B, N, D, generator=torch.Generator().manual_seed(38), dtype=F64)
+
+
+def test_agrees_with_torch(EncoderLayer):
+    """With the weights of nn.TransformerEncoderLayer it gives the same output, pre-norm and post-norm."""
+    x = _x()
+    for norm_first, told in ((True, "pre-norm"), (False, "post-norm")):
+        theirs = _theirs(norm_first)
+        got = _mine(EncoderLayer, encoder_layer_state(theirs), norm_first=norm_first)(x)
+        check(isinstance(got, torch.Tensor), "forward returns one tensor [B, N, D] (attention itself returns a pair)")
+        same(got, theirs(x), f"the {told} output")
+    default = _mine(EncoderLayer, encoder_layer_state(_theirs(True)))(x)
+    same(default, _theirs(True)(x), "the output without norm_first, which is pre-norm")
+
+
+def test_padding(EncoderLayer):
+    """A padded token (True in the mask) moves no real one."""
+    x, theirs = _x(), _theirs(True)
+    layer = _mine(EncoderLayer, encoder_layer_state(theirs))
+    got = tensor(layer(x, key_padding_mask=PADDING), "the output", x.shape, F64)
+    same(got[~PADDING], theirs(x, src_key_padding_mask=PADDING)[~PADDING], "the output at the real positions")
+    other = tensor(layer(x + 5 * PADDING[..., None], key_padding_mask=PADDING), "the output", x.shape, F64)
+    same(other[~PADDING], got[~PADDING], "the output at the real positions, after a change in the padding")
+
+
+def test_residual(EncoderLayer):
+    """With both branches at zero, a pre-norm layer gives x back and a post-norm layer its norm."""
+    x = _x()
+    zero = {name: 0 * value if "o_proj" in name or "fc2" in name else value
+            for name, value in encoder_layer_state(_theirs(True)).items()}
+    same(_mine(EncoderLayer, zero)(x), x, "the pre-norm output with nothing in the branches")
+    norms = {name: torch.ones(D, dtype=F64) * ("weight" in name) for name in zero if "norm" in name}
+    got = _mine(EncoderLayer, {**zero, **norms}, norm_first=False)(x)
+    same(got, nn.functional.layer_norm(x, (D,)), "the post-norm output with nothing in the branches", rtol=1e-4)
+
+
+def test_dropout(EncoderLayer):
+    """Dropout acts in training mode and not in evaluation mode."""
+    x, weights = _x(), encoder_layer_state(_theirs(True))
+    layer = _mine(EncoderLayer, weights, dropout=0.5)
+    same(layer(x), _theirs(True)(x), "the output in evaluation mode with dropout=0.5")
+    layer.train()
+    check(not torch.equal(layer(x), layer(x)), "two calls in training mode give the same output with dropout=0.5")
+
+
+def _output(EncoderLayer, x=None, padding=None, **options):
+    norm_first = options.get("norm_first", True)
+    layer = _mine(EncoderLayer, encoder_layer_state(_theirs(norm_first)), **options)
+    return layer(_x() if x is None else x, padding).detach()
+
+
+def _real(output):
+    return output[~PADDING]
+
+
+def probe_default(EncoderLayer):
+    return _output(EncoderLayer)
+
+
+def probe_pre_norm(EncoderLayer):
+    return _output(EncoderLayer, norm_first=True)
+
+
+def probe_post_norm(EncoderLayer):
+    return _output(EncoderLayer, norm_first=False)
+
+
+def probe_padding(EncoderLayer):
+    return _real(_output(EncoderLayer, padding=PADDING))
+
+
+def probe_padding_post_norm(EncoderLayer):
+    return _real(_output(EncoderLayer, padding=PADDING, norm_first=False))
+
+
+def probe_small_entries(EncoderLayer):
+    return _output(EncoderLayer, _x() / 500)
+
+
+def probe_one_token(EncoderLayer):
+    return _output(EncoderLayer, _x(1, 1))
+
+
+def probe_evaluation(EncoderLayer):
+    return _output(EncoderLayer, dropout=0.5)
+
+
+def probe_training_without_dropout(EncoderLayer):
+    layer = _mine(EncoderLayer, encoder_layer_state(_theirs(True)))
+    layer.train()
+    return layer(_x()).detach()
+
+
+def probe_parameters(EncoderLayer):
+    state, names = EncoderLayer(D, HEADS, WIDTH).state_dict(), encoder_layer_state(_theirs(True))
+    return {name: list(state[name].shape) if name in state else "missing" for name in names}
+
+
+def _branch(EncoderLayer, on, dropout=0.25, **more):
+    """What a branch with the constant output 1 adds to x = 0, in training mode: a set of rounded values."""
+    weights = {name: torch.zeros_like(value) for name, value in encoder_layer_state(_theirs(True)).items()}
+    weights |= {name: torch.ones(D, dtype=F64) for name in ("norm1.weight", "norm2.weight", on)} | more
+    layer = _mine(EncoderLayer, weights, dropout=dropout)
+    layer.train()
+    return sorted({round(v, 4) for v in layer(torch.zeros(4, 12, D, dtype=F64)).detach().flatten().tolist()})
+
+
+def probe_dropout_on_attention_branch(EncoderLayer):
+    return _branch(EncoderLayer, "self_attn.o_proj.bias")
+
+
+def probe_dropout_on_feed_forward_branch(EncoderLayer):
+    return _branch(EncoderLayer, "ff.fc2.bias")
+
+
+def probe_dropout_on_attention_weights(EncoderLayer):
+    unit = torch.eye(D, dtype=F64)
+    return len(_branch(EncoderLayer, "self_attn.v_proj.bias", **{"self_attn.o_proj.weight": unit})) > 2
+
+
+def probe_gradient(EncoderLayer):
+    layer, x = _mine(EncoderLayer, encoder_layer_state(_theirs(True))), _x().requires_grad_()
+    y = layer(x)
+    (y * torch.linspace(-1, 1, y.numel(), dtype=F64).reshape(y.shape)).sum().backward()
+    return x.grad

@@ -1,0 +1,184 @@
+"""Public checks of q3_8: DecoderLayer."""
+
+import torch
+from torch import nn
+
+from course_utils.checking import check, same, tensor
+from course_utils.torch_weights import decoder_layer_state
+
+F64 = torch.float64
+D, HEADS, WIDTH = 6, 2, 10
+T, S = 4, 5
+PADDING = torch.tensor([[False] * 5, [False, False, True, True, True]])  # of the memory
+
+
+def _theirs(norm_first, seed=381):
+    """torch's layer with fixed, lively weights; dropout is 0, so training mode changes nothing."""
+    layer = nn.TransformerDecoderLayer(D, HEADS, WIDTH, 0.0, "gelu", batch_first=True, norm_first=norm_first).double()
+    g = torch.Generator().manual_seed(seed)
+    for name, parameter in layer.named_parameters():
+        noise = torch.randn(parameter.shape, generator=g, dtype=F64) * (0.5 if parameter.ndim > 1 else 0.3)
+        parameter.data = noise + (1.0 if name in ("norm1.weight", "norm2.weight", "norm3.weight") else 0.0)
+    return layer
+
+
+def _expected(layer, x, memory, padding=None):
+    later = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool).triu(1)
+    return layer(x, memory, tgt_mask=later, memory_key_padding_mask=padding)
+
+
+def _mine(DecoderLayer, weights, **options):
+    """The student's layer in float64 and evaluation mode, with the weights put in by name."""
+    layer = DecoderLayer(D, HEADS, WIDTH, **options)
+    layer.double()
+    layer.eval()
+    state = layer.state_dict()
+    missing = [name for name in weights if name not in state]
+    check(not missing, f"there is no parameter `{missing[0] if missing else ''}`: the parts are self_attn, cross_attn, "
+          "ff, norm1, norm2 and norm3")
+    layer.load_state_dict({**state, **weights})
+    return layer
+
+
+def _inputs(length=T, source=S):
+    g = torch.Generator().manual_seed(382)
+    return (torch.randn(2, n, D, generator=g, dtype=F64) for n in (length, source))
+
+
+def test_agrees_with_torch(DecoderLayer):
+    """With the weights of nn.TransformerDecoderLayer it gives the same output, pre-norm and post-norm."""
+    x, memory = _inputs()
+    for norm_first, told in ((True, "pre-norm"), (False, "post-norm")):
+        theirs = _theirs(norm_first)
+        got = _mine(DecoderLayer, decoder_layer_state(theirs), norm_first=norm_first)(x, memory)
+        check(isinstance(got, torch.Tensor), "forward returns one tensor [B, T, D] (attention itself returns a pair)")
+        same(got, _expected(theirs, x, memory), f"the {told} output")
+
+
+def test_causal(DecoderLayer):
+    """A later token moves no earlier output."""
+    x, memory = _inputs()
+    layer = _mine(DecoderLayer, decoder_layer_state(_theirs(True)))
+    before = tensor(layer(x, memory), "the output", x.shape, F64)
+    other = x.clone()
+    other[:, 2, 0] += 3
+    after = tensor(layer(other, memory), "the output", x.shape, F64)
+    same(after[:, :2], before[:, :2], "the output before the changed token (self-attention is causal)")
+    check((after[:, 3] - before[:, 3]).abs().max() > 1e-6, "a token does not move the output after it")
+
+
+def test_memory_padding(DecoderLayer):
+    """Padding of the memory (True in the mask) is never looked at; the rest of the memory is."""
+    x, memory = _inputs()
+    theirs = _theirs(True)
+    layer = _mine(DecoderLayer, decoder_layer_state(theirs))
+    got = tensor(layer(x, memory, memory_padding_mask=PADDING), "the output", x.shape, F64)
+    same(got, _expected(theirs, x, memory, PADDING), "the output with padding in the memory")
+    other = tensor(layer(x, memory + 5 * PADDING[..., None], memory_padding_mask=PADDING), "the output", x.shape, F64)
+    same(other, got, "the output after a change in the padding of the memory")
+
+
+def _output(DecoderLayer, padding=None, lengths=(T, S), **options):
+    layer = _mine(DecoderLayer, decoder_layer_state(_theirs(options.get("norm_first", True))), **options)
+    return layer(*_inputs(*lengths), padding).detach()
+
+
+def probe_default(DecoderLayer):
+    return _output(DecoderLayer)
+
+
+def probe_pre_norm(DecoderLayer):
+    return _output(DecoderLayer, norm_first=True)
+
+
+def probe_post_norm(DecoderLayer):
+    return _output(DecoderLayer, norm_first=False)
+
+
+def probe_memory_padding(DecoderLayer):
+    return _output(DecoderLayer, PADDING)
+
+
+def probe_memory_padding_post_norm(DecoderLayer):
+    return _output(DecoderLayer, PADDING, norm_first=False)
+
+
+def probe_longer_target(DecoderLayer):
+    return _output(DecoderLayer, lengths=(7, 3))
+
+
+def probe_equal_lengths(DecoderLayer):
+    return _output(DecoderLayer, PADDING, (5, 5))
+
+
+def probe_one_token(DecoderLayer):
+    return _output(DecoderLayer, lengths=(1, S))
+
+
+def probe_all_memory_padded(DecoderLayer):
+    return _output(DecoderLayer, PADDING | torch.tensor([[True], [False]]))
+
+
+def probe_small_entries(DecoderLayer):
+    x, memory = _inputs()
+    return _mine(DecoderLayer, decoder_layer_state(_theirs(True)))(x / 500, memory).detach()
+
+
+def probe_memory_is_not_normalised(DecoderLayer):
+    x, memory = _inputs()
+    return _mine(DecoderLayer, decoder_layer_state(_theirs(True)))(x, 3 * memory + 1).detach()
+
+
+def probe_evaluation(DecoderLayer):
+    return _output(DecoderLayer, dropout=0.5)
+
+
+def probe_training_without_dropout(DecoderLayer):
+    layer = _mine(DecoderLayer, decoder_layer_state(_theirs(True)))
+    layer.train()
+    return layer(*_inputs()).detach()
+
+
+def probe_parameters(DecoderLayer):
+    state, names = DecoderLayer(D, HEADS, WIDTH).state_dict(), decoder_layer_state(_theirs(True))
+    return {name: list(state[name].shape) if name in state else "missing" for name in names}
+
+
+def _branch(DecoderLayer, on, dropout=0.25, **more):
+    """What a branch with the constant output 1 adds to x = 0, in training mode: a set of rounded values."""
+    weights = {name: torch.zeros_like(value) for name, value in decoder_layer_state(_theirs(True)).items()}
+    ones = ("norm1.weight", "norm2.weight", "norm3.weight", on)
+    layer = _mine(DecoderLayer, weights | {name: torch.ones(D, dtype=F64) for name in ones} | more, dropout=dropout)
+    layer.train()
+    out = layer(torch.zeros(4, 12, D, dtype=F64), torch.zeros(4, 7, D, dtype=F64)).detach()
+    return sorted({round(v, 4) for v in out.flatten().tolist()})
+
+
+def probe_dropout_on_self_attention_branch(DecoderLayer):
+    return _branch(DecoderLayer, "self_attn.o_proj.bias")
+
+
+def probe_dropout_on_cross_attention_branch(DecoderLayer):
+    return _branch(DecoderLayer, "cross_attn.o_proj.bias")
+
+
+def probe_dropout_on_feed_forward_branch(DecoderLayer):
+    return _branch(DecoderLayer, "ff.fc2.bias")
+
+
+def probe_dropout_on_self_attention_weights(DecoderLayer):
+    unit = torch.eye(D, dtype=F64)
+    return len(_branch(DecoderLayer, "self_attn.v_proj.bias", **{"self_attn.o_proj.weight": unit})) > 2
+
+
+def probe_dropout_on_cross_attention_weights(DecoderLayer):
+    unit = torch.eye(D, dtype=F64)
+    return len(_branch(DecoderLayer, "cross_attn.v_proj.bias", **{"cross_attn.o_proj.weight": unit})) > 2
+
+
+def probe_gradients(DecoderLayer):
+    layer = _mine(DecoderLayer, decoder_layer_state(_theirs(True)))
+    x, memory = (v.requires_grad_() for v in _inputs())
+    y = layer(x, memory)
+    (y * torch.linspace(-1, 1, y.numel(), dtype=F64).reshape(y.shape)).sum().backward()
+    return [torch.zeros_like(v) if v.grad is None else v.grad for v in (x, memory)]

@@ -1,0 +1,141 @@
+"""Public checks of q3_9: EncoderClassifier. They look at an untrained model, in evaluation mode."""
+
+import torch
+
+from course_utils.checking import check, same, tensor
+
+VOCAB, D, HEADS, WIDTH, LAYERS, CLASSES, LONGEST = 13, 16, 4, 24, 2, 5, 9
+LENGTHS = (7, 4, 2)  # of the three sequences; the rest of each row is padding
+CLOSE = {"rtol": 1e-4, "atol": 1e-5}
+
+
+def _batch():
+    ids = torch.randint(VOCAB, (3, 7), generator=torch.Generator().manual_seed(39))
+    return ids, torch.arange(7) >= torch.tensor(LENGTHS)[:, None]  # True = padding
+
+
+def _model(EncoderClassifier):
+    torch.manual_seed(39)
+    model = EncoderClassifier(VOCAB, D, HEADS, WIDTH, LAYERS, CLASSES, LONGEST)
+    model.eval()
+    return model
+
+
+def _run(model, ids, padding=None):
+    got = model(ids) if padding is None else model(ids, key_padding_mask=padding)
+    return tensor(got, "the logits", (len(ids), CLASSES)).detach()
+
+
+def test_shapes(EncoderClassifier):
+    """ids [B, N] give logits [B, n_classes], with and without a mask, up to N = max_len."""
+    model, (ids, padding) = _model(EncoderClassifier), _batch()
+    for logits in (_run(model, ids), _run(model, ids, padding), _run(model, torch.zeros(2, LONGEST, dtype=torch.long))):
+        check(logits.isfinite().all(), "the logits are not finite")
+
+
+def test_content_of_padding(EncoderClassifier):
+    """Other ids in the padded part leave the logits as they are; other real ids do not."""
+    model, (ids, padding) = _model(EncoderClassifier), _batch()
+    before = _run(model, ids, padding)
+    other = (ids + 5) % VOCAB
+    same(_run(model, torch.where(padding, other, ids), padding), before, "the logits after a change in the padding (it "
+         "must be kept out of the attention and out of the read-out)", **CLOSE)
+    check((_run(model, other, padding) - before).abs().max() > 1e-4, "other tokens leave the logits as they are")
+
+
+def test_amount_of_padding(EncoderClassifier):
+    """A sequence has the same logits alone and with padding behind it."""
+    model, (ids, padding) = _model(EncoderClassifier), _batch()
+    together = _run(model, ids, padding)
+    for row, length in enumerate(LENGTHS):
+        alone = _run(model, ids[row : row + 1, :length])
+        same(together[row : row + 1], alone, f"the logits of a sequence of {length} with {7 - length} of padding", **CLOSE)
+
+
+def test_order(EncoderClassifier):
+    """The same tokens in another order give other logits."""
+    model, (ids, _) = _model(EncoderClassifier), _batch()
+    order = torch.tensor([0, 3, 1, 6, 2, 5, 4])  # the first token stays
+    moved = (_run(model, ids[:, order]) - _run(model, ids)).abs().amax(-1)
+    check((moved > 1e-4).all(), "the order of the tokens makes no difference: are positions added?")
+
+
+def _moves(a, b):
+    return bool((a - b).abs().max() > 1e-4)
+
+
+def probe_shape(EncoderClassifier):
+    return list(_model(EncoderClassifier)(_batch()[0]).shape)
+
+
+def probe_longest(EncoderClassifier):
+    return list(_model(EncoderClassifier)(torch.zeros(2, LONGEST, dtype=torch.long)).shape)
+
+
+def probe_content_of_padding_moves(EncoderClassifier):
+    model, (ids, padding) = _model(EncoderClassifier), _batch()
+    return _moves(_run(model, torch.where(padding, (ids + 5) % VOCAB, ids), padding), _run(model, ids, padding))
+
+
+def probe_amount_of_padding_moves(EncoderClassifier):
+    model, (ids, padding) = _model(EncoderClassifier), _batch()
+    together = _run(model, ids, padding)
+    return [_moves(together[row], _run(model, ids[row : row + 1, :n])[0]) for row, n in enumerate(LENGTHS)]
+
+
+def probe_more_padding_moves(EncoderClassifier):
+    model, (ids, padding) = _model(EncoderClassifier), _batch()
+    more = torch.cat([ids, ids[:, :2]], 1), torch.cat([padding, padding[:, :2] | True], 1)
+    return _moves(_run(model, *more), _run(model, ids, padding))
+
+
+def probe_mask_of_false_moves(EncoderClassifier):
+    model, (ids, padding) = _model(EncoderClassifier), _batch()
+    return _moves(_run(model, ids, padding & False), _run(model, ids))
+
+
+def probe_mask_counts(EncoderClassifier):
+    model, (ids, padding) = _model(EncoderClassifier), _batch()
+    return _moves(_run(model, ids, padding), _run(model, ids))
+
+
+def probe_order_counts(EncoderClassifier):
+    model, (ids, _) = _model(EncoderClassifier), _batch()
+    return _moves(_run(model, ids[:, torch.tensor([0, 3, 1, 6, 2, 5, 4])]), _run(model, ids))
+
+
+def probe_every_token_counts(EncoderClassifier):
+    model, (ids, _) = _model(EncoderClassifier), _batch()
+    before, moved = _run(model, ids), []
+    for place in range(7):
+        other = ids.clone()
+        other[:, place] = (other[:, place] + 4) % VOCAB
+        moved.append(_moves(_run(model, other), before))
+    return moved
+
+
+def probe_rows_move_each_other(EncoderClassifier):
+    model, (ids, _) = _model(EncoderClassifier), _batch()
+    return _moves(torch.cat([_run(model, ids[row : row + 1]) for row in range(3)]), _run(model, ids))
+
+
+def probe_two_calls_differ(EncoderClassifier):
+    model, (ids, _) = _model(EncoderClassifier), _batch()
+    return _moves(_run(model, ids), _run(model, ids))
+
+
+def probe_probabilities(EncoderClassifier):
+    model, (ids, _) = _model(EncoderClassifier), _batch()
+    logits = _run(model, ids)
+    one = torch.ones(3, dtype=logits.dtype)
+    return not _moves(logits.sum(-1), one) or not _moves(logits.exp().sum(-1), one)
+
+
+def probe_gradient_reaches_the_parameters(EncoderClassifier):
+    model, (ids, padding) = _model(EncoderClassifier), _batch()
+    return bool(model(ids, padding).requires_grad)
+
+
+def probe_token_zero_is_a_token(EncoderClassifier):
+    model = _model(EncoderClassifier)
+    return _moves(_run(model, torch.tensor([[3, 5, 0, 0]])), _run(model, torch.tensor([[3, 5]])))

@@ -1,0 +1,238 @@
+"""q2_10: five claims about heads, masks, caches and counts, each with a function that tries it on an example.
+
+An example is a dict with the claim's arguments. `holds(name, example)` says whether the claim is true of that one
+example. Tensors may be float32 or float64 (or nested lists); everything is computed in float64. Vectors are rows and
+weights stand on the right, Q = X Wq, without biases unless a claim has one; the scores are divided by the root of
+the width of a head. Two results differ when they do so by more than TOLERANCE of their size.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+TOLERANCE = 1e-6
+LARGEST_AXIS = 64  # of a tensor in an example
+LARGEST_SCORE = 1e4  # beyond it rounding decides, and no longer the claim
+LARGEST_ENTRY, SMALLEST_SIZE = 1e6, 1e-30  # the same for very large and very small results
+LARGEST_COUNT = 10**9
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What is claimed, the arguments of an example with their shapes, and the function that tries it on one."""
+
+    name: str
+    text: str
+    arguments: dict[str, str]
+    tried_on: Callable[..., bool]
+
+    def __str__(self) -> str:
+        return "\n".join([f"{self.name}: {self.text}", *(f"    {k}: {v}" for k, v in self.arguments.items())])
+
+
+def holds(name: str, example: Mapping[str, Any]) -> bool:
+    """Whether the claim of that name is true of the example; a ValueError says what is wrong with an example."""
+    if name not in CLAIMS:
+        raise ValueError(f"there is no claim {name!r}; the claims are {', '.join(CLAIMS)}")
+    claim = CLAIMS[name]
+    expected = "; ".join(f"{key}: {what}" for key, what in claim.arguments.items())
+    if not isinstance(example, Mapping) or set(example) != set(claim.arguments):
+        found = sorted(map(str, example)) if isinstance(example, Mapping) else type(example).__name__
+        raise ValueError(f"an example for {name} is a dict with these keys: {expected}; found {found}")
+    try:
+        return claim.tried_on(**example)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error} (expected {expected})") from None
+
+
+def exchange_heads(x: Any, Wq: Any, Wk: Any, Wv: Any, Wo: Any, n_heads: Any, i: Any, j: Any) -> bool:
+    """Whether the layer's output stays when heads i and j trade places: x [N, D], W* [D, D]."""
+    x = _tensor("x", x, 2)  # [N, D]
+    D = x.shape[1]
+    Wq, Wk, Wv, Wo = (_tensor(name, W, 2, (D, D)) for name, W in (("Wq", Wq), ("Wk", Wk), ("Wv", Wv), ("Wo", Wo)))
+    H = _count("n_heads", n_heads)
+    if D % H:
+        raise ValueError(f"n_heads = {H} does not divide D = {D}")
+    i, j = _count("i", i, least=0), _count("j", j, least=0)
+    if max(i, j) >= H:
+        raise ValueError(f"i = {i} and j = {j} must be smaller than n_heads = {H}")
+    order = [{i: j, j: i}.get(h, h) for h in range(H)]
+    columns = [slice(h * D // H, (h + 1) * D // H) for h in order]
+    Pq, Pk, Pv = (torch.cat([W[:, c] for c in columns], dim=1) for W in (Wq, Wk, Wv))  # [D, D]
+    Po = torch.cat([Wo[c] for c in columns])  # [D, D]
+    before, after = _head_terms(x, Wq, Wk, Wv, Wo, H), _head_terms(x, Pq, Pk, Pv, Po, H)  # [H, N, D]
+    return _equal(before.sum(0), after.sum(0), before.abs().amax())
+
+
+def mask_after_softmax(scores: Any, blocked: Any, values: Any) -> bool:
+    """Whether weights set to 0 after the softmax give what scores of -inf before it give."""
+    scores = _tensor("scores", scores, 2)  # [T, S]
+    _check_scores(scores)
+    blocked = _mask("blocked", blocked, tuple(scores.shape))  # [T, S]
+    values = _tensor("values", values, 2)  # [S, Dv]
+    if len(values) != scores.shape[1]:
+        raise ValueError(f"values has {len(values)} rows and scores {scores.shape[1]} columns")
+    before = scores.masked_fill(blocked, -math.inf).softmax(-1).masked_fill(blocked, 0.0)  # an empty row gives 0
+    after = scores.softmax(-1).masked_fill(blocked, 0.0)
+    return _equal(before @ values, after @ values, values.abs().amax())
+
+
+def cache_without_mask(x: Any, Wq: Any, Wk: Any, Wv: Any) -> bool:
+    """Whether keys and values of the first N - 1 tokens stay, in every layer, when token N joins: W* [L, D, D]."""
+    x = _tensor("x", x, 2)  # [N, D]
+    if len(x) < 2:
+        raise ValueError(f"x has {len(x)} token, and needs two or more: the last one joins the others")
+    D = x.shape[1]
+    Wq = _tensor("Wq", Wq, 3)  # [L, D, D]
+    L = len(Wq)
+    layers = [_tensor(name, W, 3, (L, D, D)) for name, W in (("Wq", Wq), ("Wk", Wk), ("Wv", Wv))]
+    old, new = x[:-1], x
+    for q, k, v in zip(*layers, strict=True):
+        for W in (k, v):
+            if not _equal(old @ W, (new @ W)[:-1], new.abs().amax() * W.abs().amax()):
+                return False
+        old, new = (X + _attend(X @ q, X @ k, X @ v) for X in (old, new))
+    return True
+
+
+def key_bias_is_idle(x: Any, Wq: Any, Wk: Any, Wv: Any, bk: Any) -> bool:
+    """Whether one head's output is the same with and without the bias bk [D] on its keys."""
+    x = _tensor("x", x, 2)  # [N, D]
+    D = x.shape[1]
+    Wq, Wk, Wv = (_tensor(name, W, 2, (D, D)) for name, W in (("Wq", Wq), ("Wk", Wk), ("Wv", Wv)))
+    bk = _tensor("bk", bk, 1, (D,))
+    Q, K, V = x @ Wq, x @ Wk, x @ Wv  # [N, D]
+    return _equal(_attend(Q, K, V), _attend(Q, K + bk, V), V.abs().amax())
+
+
+def attention_above_width(N: Any, D: Any) -> bool:
+    """Whether, at N tokens of width D, N > D makes the two attention products dearer than the four projections."""
+    N, D = _count("N", N), _count("D", D)
+    products = 2 * 2 * N * N * D  # scores, and weights times values
+    projections = 4 * 2 * N * D * D
+    return N <= D or products > projections
+
+
+def _head_terms(x: Tensor, Wq: Tensor, Wk: Tensor, Wv: Tensor, Wo: Tensor, H: int) -> Tensor:
+    """What each head adds to the output: head h has columns h * Dh ... of Wq, Wk, Wv, and the same rows of Wo."""
+    terms = []
+    for h in range(H):
+        c = slice(h * len(Wq) // H, (h + 1) * len(Wq) // H)
+        terms.append(_attend(x @ Wq[:, c], x @ Wk[:, c], x @ Wv[:, c]) @ Wo[c])  # [N, D]
+    return torch.stack(terms)  # [H, N, D]
+
+
+def _attend(Q: Tensor, K: Tensor, V: Tensor) -> Tensor:
+    scores = Q @ K.T / math.sqrt(Q.shape[1])  # [N, N]
+    _check_scores(scores)
+    return scores.softmax(-1) @ V
+
+
+def _equal(a: Tensor, b: Tensor, size: Tensor) -> bool:
+    return bool((a - b).abs().amax() <= TOLERANCE * size.clamp(min=SMALLEST_SIZE))
+
+
+def _check_scores(scores: Tensor) -> None:
+    if not bool((scores.abs() <= LARGEST_SCORE).all()):
+        raise ValueError(f"scores beyond {LARGEST_SCORE:g} leave everything to rounding: choose smaller numbers")
+
+
+def _tensor(name: str, value: Any, axes: int, shape: tuple[int, ...] | None = None) -> Tensor:
+    """The argument as a float64 tensor of the expected shape and of ordinary size."""
+    try:
+        found = torch.as_tensor(value).detach().to("cpu", torch.float64)
+    except (TypeError, ValueError, RuntimeError):
+        raise ValueError(f"{name} is a {type(value).__name__} that is no tensor of numbers") from None
+    _check_shape(name, found, axes, shape)
+    if not bool((found.abs() <= LARGEST_ENTRY).all()):
+        raise ValueError(f"{name} has entries that are NaN or larger than {LARGEST_ENTRY:g}")
+    return found
+
+
+def _mask(name: str, value: Any, shape: tuple[int, ...]) -> Tensor:
+    found = _tensor(name, value, len(shape), shape)
+    if not bool(((found == 0) | (found == 1)).all()):
+        raise ValueError(f"{name} is no mask: its entries must be True (blocked) or False")
+    return found.bool()
+
+
+def _check_shape(name: str, found: Tensor, axes: int, shape: tuple[int, ...] | None) -> None:
+    if found.ndim != axes or (shape is not None and tuple(found.shape) != shape):
+        wanted = list(shape) if shape is not None else f"{axes} axes"
+        raise ValueError(f"{name} has shape {list(found.shape)}, not {wanted}")
+    if 0 in found.shape or max(found.shape) > LARGEST_AXIS:
+        raise ValueError(f"{name} has shape {list(found.shape)}: every axis must be from 1 to {LARGEST_AXIS}")
+
+
+def _count(name: str, value: Any, least: int = 1) -> int:
+    """The argument as an int: a Python number or a 0-dim tensor without a fraction."""
+    try:
+        found = float(value)
+    except (TypeError, ValueError, RuntimeError, OverflowError):
+        raise ValueError(f"{name} is a {type(value).__name__}, not a whole number") from None
+    if not (least <= found <= LARGEST_COUNT and found == int(found)):
+        raise ValueError(f"{name} = {value} is not a whole number from {least} to {LARGEST_COUNT}")
+    return int(found)
+
+
+_SQUARE = {"Wq": "[D, D]", "Wk": "[D, D]", "Wv": "[D, D]"}
+
+CLAIMS: dict[str, Claim] = {
+    claim.name: claim
+    for claim in (
+        Claim(
+            "exchange_heads",
+            "The order of the heads means nothing. Let heads i and j trade places, together with their columns of Wq, "
+            "Wk and Wv and their rows of Wo, and the layer's output is the same for every input.",
+            {
+                "x": "[N, D]",
+                **_SQUARE,
+                "Wo": "[D, D]",
+                "n_heads": "a number that divides D",
+                "i": "a head, from 0",
+                "j": "a head, from 0",
+            },
+            exchange_heads,
+        ),
+        Claim(
+            "mask_after_softmax",
+            "It does not matter where you mask. Setting the weights of blocked keys to 0 after the softmax gives the "
+            "same output as setting their scores to -inf before it.",
+            {"scores": "[T, S]", "blocked": "bool [T, S], True = blocked", "values": "[S, Dv]"},
+            mask_after_softmax,
+        ),
+        Claim(
+            "cache_without_mask",
+            "The keys and values of the tokens so far do not change when one more token joins at the end. So they can "
+            "be cached in every layer of a stack of self-attention layers (one head, residual connections), even if "
+            "the layers have no causal mask.",
+            {
+                "x": "[N, D], N >= 2, the last row is the token that joins",
+                "Wq": "[L, D, D], one matrix per layer",
+                "Wk": "[L, D, D]",
+                "Wv": "[L, D, D]",
+            },
+            cache_without_mask,
+        ),
+        Claim(
+            "key_bias_is_idle",
+            "The bias of the keys is D parameters for nothing. Whatever vector bk is added to all the keys of a "
+            "self-attention head, its output stays the same.",
+            {"x": "[N, D]", **_SQUARE, "bk": "[D]"},
+            key_bias_is_idle,
+        ),
+        Claim(
+            "attention_above_width",
+            "In self-attention over N tokens of width D, as soon as N > D the two attention products (scores, and "
+            "weights times values) together cost more FLOPs than the four projections together.",
+            {"N": "a whole number >= 1", "D": "a whole number >= 1"},
+            attention_above_width,
+        ),
+    )
+}

@@ -1,0 +1,1213 @@
+# ---
+# jupyter:
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Homework 3: Normalisation, positions, blocks
+#
+# Attention moves information between tokens. That alone makes no Transformer: stack ten attention layers
+# and the signal fades or blows up, the tokens have forgotten their order, and nothing but weighted averages
+# has been computed. Four plain parts turn attention into something that can be stacked a hundred times: a
+# **norm** that keeps every token at the same size, **positions** that say who stands where, a
+# **feed-forward** layer that works on each token alone, and a **residual** road past all of them. This
+# notebook builds each part, looks at what it does and does not do, puts them together, and ends in a ward
+# where eight small Transformers refuse to learn.
+#
+# **When you are done, you will be able to**
+#
+# - write layer norm and its gradient by hand, and say what they leave out of $x$;
+# - tell layer norm from batch norm by what an output depends on, and prove the claim with a Jacobian;
+# - prove that layer norm puts every token on a sphere, and say when the proof fails;
+# - build sinusoidal positions, and show that a step in time is one fixed rotation;
+# - write an encoder and a decoder layer, pre-norm and post-norm, that agree with PyTorch's to the last digit;
+# - build a classifier whose answer does not notice padding;
+# - find out why a Transformer does not train.
+#
+# **Time**: about an hour of reading, and about four and a half hours of work for all twelve questions (100 points). You
+# need homeworks 1 and 2, or at least their ideas. No GPU, no downloads.
+
+# %% [markdown]
+# ### Contents
+#
+# | part | questions |
+# |---|---|
+# | I. Keeping tokens at size | 3.1 layer norm · 3.2 its gradient · 3.3 batch norm · 3.4 the sphere · 3.11 in words |
+# | II. Who stands where | 3.5 sinusoids and shifts |
+# | III. Blocks | 3.6 feed-forward · 3.7 encoder layer · 3.12 in words · 3.8 decoder layer |
+# | IV. A model, and eight that do not learn | 3.9 a classifier · 3.10 dead Transformers |
+#
+# **How to work.** Every question has a text, one answer cell, a check and a ladder of help. Fill in the
+# answer cell (replace the `raise NotImplementedError`), run it, then run the check below it. The check tries
+# your answer on small examples; the grader that computes your points does the same on many more inputs, and
+# relies on nothing that is not written in this notebook. The help is folded, and opening it costs nothing.
+# Questions 3.11 and 3.12 are answered in words, and read by a person.
+#
+# Answers 3.1, 3.3 (its first function) and 3.6 to 3.9 are parts of models, so gradients must flow through
+# them: stay in PyTorch there, and do not `detach`. Later questions may use your earlier answers. Where an
+# earlier one is wrong, the later one is judged with ours in its place too, so an error costs its points
+# once.
+
+# %% [markdown]
+# ### The convention card
+#
+# The same in all six homeworks. The rows on layer norm and on blocks come to life today.
+
+# %% [markdown] card=true
+# The convention card of the course stands here.
+
+# %%
+import math
+
+import matplotlib.pyplot as plt
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from course_utils import Grader, after, plots, seed_everything
+from course_utils.derivations import compare_lines
+from course_utils.patients import BAR, FAULTS, STEPS, VOCAB, accuracy, patient, toy_batch, train_patient
+from course_utils.torch_weights import decoder_layer_state, encoder_layer_state
+
+plt.rcParams["figure.dpi"] = 100  # for pictures of your own
+seed_everything(0)
+grader = Grader("hw3_blocks")
+
+# %% [markdown]
+# ### What you bring along
+#
+# From homework 1: `softargmax` and `attention`. From homework 2: `split_heads`, `merge_heads` and
+# `MultiHeadAttention`, called as `mha(query, key, value, key_padding_mask=None, causal=False)`, which
+# returns the pair `(out, weights)`. The cells below hold our versions. Replace them by your own if you like:
+# the rest of the notebook asks for the names and meanings only.
+
+# %% given="hw1_attention q1_1 q1_7"
+from hw1_attention import attention, softargmax  # noqa: F401
+
+# %% given="hw2_multihead q2_1 q2_2"
+from hw2_multihead import MultiHeadAttention, merge_heads, split_heads  # noqa: F401
+
+# %% [markdown]
+# # Part I. Keeping tokens at size
+#
+# A deep network multiplies. If each layer makes its input a tenth larger, fifty layers make it 117 times
+# larger ($1.1^{50}$), and gradients grow in the same way on the road back. Normalisation stops that by
+# decree: whatever comes in, what goes out has mean 0 and variance 1. The question is, the mean and variance
+# of *what*? Batch norm (Ioffe 2015) takes them over the examples of a batch, layer norm (Ba 2016) over the
+# features of one token. Transformers use the second, and at the end of this part you will be asked why.
+
+# %% [markdown] question="q3_1"
+# ## 3.1 Layer norm
+#
+# Take one token, a vector $x$ of $D$ features. Its mean and its **biased** variance (divided by $D$, not by
+# $D - 1$) are
+#
+# $$\mu = \frac1D \sum_j x_j, \qquad \sigma^2 = \frac1D \sum_j (x_j - \mu)^2,$$
+#
+# and layer norm returns
+#
+# $$y_i = \gamma_i\, \hat x_i + \beta_i, \qquad \hat x_i = \frac{x_i - \mu}{\sqrt{\sigma^2 + \varepsilon}} .$$
+#
+# The gains $\gamma$ and shifts $\beta$, one for each feature, are learned: they give the next layer a say in
+# the size it gets. The small $\varepsilon$ stands **inside** the root and keeps a token whose features are
+# all equal from dividing by 0: then $\hat x = 0$ and $y = \beta$.
+#
+# By hand: $x = (1, 2, 3, 6)$ has $\mu = 3$ and $\sigma^2 = (4 + 1 + 0 + 9) / 4 = 3.5$. With
+# $\varepsilon = 0$, $\gamma = 1$ and $\beta = 0$ the result is $(-1.069, -0.535, 0, 1.604)$. If you find
+# $(-0.926, -0.463, 0, 1.389)$ you divided by $D - 1$.
+#
+# Write `layer_norm(x, gamma, beta, eps=1e-5)` for `x` of shape `[..., D]`, with any number of leading axes
+# (also none), `gamma` and `beta` of shape `[D]`. The result has the shape and dtype of `x`. Mean and
+# variance are taken over the last axis **only**: no token may notice another one. PyTorch has this as
+# `F.layer_norm`; compare with it, but write yours from mean and variance, since 3.2 takes it apart.
+
+# %% question="q3_1" points=6 minutes=10 difficulty=1
+def layer_norm(x: Tensor, gamma: Tensor, beta: Tensor, eps: float = 1e-5) -> Tensor:
+    """Normalise over the last axis: x [..., D], gamma [D], beta [D] -> [..., D]."""
+    # BEGIN SOLUTION
+    mean = x.mean(-1, keepdim=True)  # [..., 1]
+    var = x.var(-1, keepdim=True, correction=0)  # [..., 1], divided by D
+    return gamma * (x - mean) / torch.sqrt(var + eps) + beta
+    # END SOLUTION
+
+
+# %% [markdown] help="q3_1"
+# symptom: Your result is a few per cent too small, and more so for small D: the variance was divided by
+# D - 1. A token changes when its neighbours in the batch do: the mean runs over more than the last axis.
+# Shapes do not broadcast: the mean has lost its axis.
+#
+# hint: `x.var(...)` divides by D - 1 unless you tell it otherwise (look for `correction` or `unbiased`), and
+# both `mean` and `var` can keep the axis that they reduce.
+#
+# pseudo-code: Mean over the last axis, axis kept. Mean of the squared distance from it, axis kept. Distance
+# divided by the root of (that plus eps). Times gamma, plus beta.
+
+# %% [markdown]
+# What does it look like? With three features we can draw it. Subtracting the mean moves a point straight
+# onto the plane $x_1 + x_2 + x_3 = 0$; dividing by the standard deviation then slides it along the plane to
+# distance $\sqrt 3$ from the origin. Sphere and plane meet in a circle, so layer norm maps all of space onto
+# **one circle**: of three numbers a single angle is left. In $D$ dimensions two numbers are lost, the mean
+# and the size, and $D - 2$ are left. Everything that a token wants to say must be said by its direction.
+
+# %% tags=["plot"]
+with after("q3_1"):
+    rng = torch.Generator().manual_seed(1)
+    x = torch.randn(150, 3, generator=rng, dtype=torch.float64)
+    y = layer_norm(x, torch.ones(3, dtype=torch.float64), torch.zeros(3, dtype=torch.float64))
+    plots.sphere(
+        {"x": x, "layer_norm(x)": y}, math.sqrt(3), (1, 1, 1), "Three features: a cloud becomes a circle",
+        alt="A cloud of points in space, and their images: a circle where the sphere of radius 1.73 meets the "
+        "plane on which the three features sum to 0.",
+    )
+
+# %% [markdown] question="q3_2"
+# ## 3.2 The gradient of layer norm, by hand
+#
+# Autograd would do it. But the formula is short, it explains a good deal, and whoever has derived it once
+# can read the fused kernels that run in practice. Given the gradient `dy` of a loss by the output $y$, find
+# those by $x$, $\gamma$ and $\beta$.
+#
+# The two easy ones: each $\gamma_i$ and $\beta_i$ is used by every token, so their gradients are **summed
+# over all leading axes**:
+#
+# $$d\gamma_i = \sum_{\text{tokens}} dy_i\, \hat x_i, \qquad d\beta_i = \sum_{\text{tokens}} dy_i .$$
+#
+# For $dx$ look at one token, and write $g_i = \gamma_i\, dy_i$ for the gradient that arrives at $\hat x_i$,
+# and $s = \sqrt{\sigma^2 + \varepsilon}$. A feature $x_j$ acts along three roads: directly on $\hat x_j$,
+# through $\mu$ on all of them, and through $\sigma^2$ on all of them. Since
+# $\partial \mu / \partial x_j = 1/D$ and $\partial \sigma^2 / \partial x_j = 2 (x_j - \mu) / D$, the three
+# contributions add to
+#
+# $$dx_j = \frac1s \Big( g_j \;-\; \frac1D \sum_i g_i \;-\; \hat x_j\, \frac1D \sum_i g_i\, \hat x_i \Big).$$
+#
+# Do derive it, with a pencil. The result has a meaning: the two subtracted terms are projections. What the
+# gradient says about the direction $(1, \dots, 1)$ is thrown away, and so is what it says about the direction
+# $\hat x$: the forward pass forgot the mean and the size, so no gradient can ask for a change of either
+# ($\varepsilon$ leaves a trace of the second). And note the factor $1/s$: a token that is twice as long gets
+# half the gradient.
+#
+# By hand: for $x = (1, 2, 3, 6)$, $\gamma = 1$, $\varepsilon = 0$ and $dy = (1, 0, 0, 0)$,
+# $dx = (0.248, -0.210, -0.134, 0.095)$. It sums to 0, and $dx \cdot x = 0$ too.
+#
+# Write `layer_norm_backward(dy, x, gamma, eps=1e-5)`, which returns the tuple `(dx, dgamma, dbeta)`: `dy`
+# and `x` are `[..., D]` with any number of leading axes (also none), `gamma` is `[D]`; `dx` has the shape
+# of `x`, the other two are `[D]`. By hand means: no `torch.autograd`, no `.backward()`, no `torch.func`,
+# and no ready-made backward function.
+
+# %% question="q3_2" points=12 minutes=35 difficulty=3
+def layer_norm_backward(dy: Tensor, x: Tensor, gamma: Tensor, eps: float = 1e-5) -> tuple[Tensor, Tensor, Tensor]:
+    """Gradients of layer norm without autograd: dy, x [..., D], gamma [D] -> dx [..., D], dgamma, dbeta [D]."""
+    # BEGIN SOLUTION
+    centred = x - x.mean(-1, keepdim=True)  # [..., D]
+    s = torch.sqrt(centred.square().mean(-1, keepdim=True) + eps)  # [..., 1]
+    x_hat = centred / s
+    g = gamma * dy  # [..., D]: what arrives at x_hat
+    dx = (g - g.mean(-1, keepdim=True) - x_hat * (g * x_hat).mean(-1, keepdim=True)) / s
+    D = x.shape[-1]
+    return dx, (dy * x_hat).reshape(-1, D).sum(0), dy.reshape(-1, D).sum(0)
+    # END SOLUTION
+
+
+# %% [markdown] help="q3_2"
+# symptom: `dx` is right only when all gains are equal: gamma must be multiplied in before the means are
+# taken. `dx` does not sum to 0 over the features: the road through the mean is missing. `dx` is not
+# orthogonal to `x`: the road through the variance is missing, or lacks x-hat on one of its two places.
+# `dgamma` has the shape of `x`: nothing was summed.
+#
+# hint: Begin with $\hat x$ and $s$ as in the forward pass. The formula has two means over the last axis, one
+# of $g$ and one of $g \hat x$. To sum over all axes but the last, whatever their number, reshape to
+# `[-1, D]` first.
+#
+# pseudo-code: x_hat and s as in 3.1. g is gamma times dy. dx is g, minus its mean, minus x_hat times the mean
+# of g times x_hat, all divided by s. dgamma is dy times x_hat, and dbeta is dy, both flattened to rows of
+# length D and summed over the rows.
+
+# %% [markdown]
+# Your gradient against autograd's, and then the factor $1/s$ at work: the size of $dx$ for the same $dy$ as
+# the token grows. Four decades of growth, four decades of loss, and at the small end $\varepsilon$ puts a
+# ceiling on it. Where a residual stream grows from layer to layer, the layers further up get smaller
+# gradients through their norms.
+
+# %% tags=["plot"]
+with after("q3_1", "q3_2"):
+    rng = torch.Generator().manual_seed(2)
+    x, dy = (torch.randn(4, 5, 16, generator=rng, dtype=torch.float64) for _ in range(2))
+    gamma, beta = (torch.randn(16, generator=rng, dtype=torch.float64) for _ in range(2))
+    leaves = [t.clone().requires_grad_() for t in (x, gamma, beta)]
+    layer_norm(*leaves).backward(dy)
+    for name, mine, leaf in zip(("dx", "dgamma", "dbeta"), layer_norm_backward(dy, x, gamma), leaves, strict=True):
+        print(f"{name:7} largest difference from autograd: {(mine - leaf.grad).abs().max():.1e}")
+    factors = torch.logspace(-5, 3, 33, dtype=torch.float64)
+    sizes = [layer_norm_backward(dy[0, 0], factor * x[0, 0], gamma)[0].norm() for factor in factors]
+    plots.curves(
+        factors, {"size of dx": sizes}, "factor on the token", "size of dx", "A long token hears little",
+        logx=True, logy=True,
+        alt="The size of dx is level for factors below 0.001, and falls along a line of slope -1 beyond 0.01.",
+    )
+
+# %% [markdown] question="q3_3"
+# ## 3.3 Batch norm, and what depends on what
+#
+# Batch norm is the same formula with the table turned round. For `x` of shape `[B, D]`, $B$ examples (rows)
+# of $D$ features (columns), it normalises every **column**: mean and biased variance are taken over the $B$
+# examples, and feature $j$ has its gain $\gamma_j$ and shift $\beta_j$ as before. This is batch norm in
+# *training* mode, without running averages. (When it is used later, it takes averages collected in
+# training, and an output depends on its own input only.)
+#
+# By hand: for two rows $(1, 10)$ and $(3, 30)$, with $\varepsilon = 0$, $\gamma = 1$ and $\beta = 0$, the
+# columns become $(-1, 1)$ each, so the result is the rows $(-1, -1)$ and $(1, 1)$.
+#
+# Now pick one output entry $y_{bj}$. Which inputs can change it? Sort all entries of $x$ into four kinds:
+#
+# | name | entries |
+# |---|---|
+# | `"same"` | $x_{bj}$ itself |
+# | `"same row"` | the other entries of row $b$: the same example, another feature |
+# | `"same column"` | the other entries of column $j$: another example, the same feature |
+# | `"elsewhere"` | all the rest |
+#
+# Write
+#
+# - `batch_norm(x, gamma, beta, eps=1e-5)`: training-mode batch norm of `x` `[B, D]`, `gamma` and `beta`
+#   `[D]`; the result is `[B, D]`;
+# - `depends_on(kind)`: the **set** of those names on which an output entry depends, for `kind` `"layer"`
+#   (layer norm of each row) and `"batch"` (batch norm in training mode). An entry counts if changing it can
+#   change the output, for some $x$.
+
+# %% question="q3_3" points=8 minutes=15 difficulty=2
+def batch_norm(x: Tensor, gamma: Tensor, beta: Tensor, eps: float = 1e-5) -> Tensor:
+    """Training-mode batch norm, every column over the rows: x [B, D], gamma [D], beta [D] -> [B, D]."""
+    # BEGIN SOLUTION
+    mean = x.mean(0)  # [D]
+    var = x.var(0, correction=0)  # [D], divided by B
+    return gamma * (x - mean) / torch.sqrt(var + eps) + beta
+    # END SOLUTION
+
+
+def depends_on(kind: str) -> set[str]:
+    """What an output entry depends on, out of "same", "same row", "same column", "elsewhere"."""
+    # BEGIN SOLUTION
+    return {"same", "same row" if kind == "layer" else "same column"}
+    # END SOLUTION
+
+
+# %% [markdown] help="q3_3"
+# symptom: Your batch norm gives `beta` for a batch of one: that is right, there is nothing to compare with.
+# It gives NaN there: you divided by B - 1.
+#
+# hint: Ask the Jacobian, not your memory: `torch.autograd.functional.jacobian` of your two functions on a
+# small `x`, and look which entries of row (b, j) are not zero. Layer norm is not elementwise: the mean and
+# the variance of a row pull all its features in.
+#
+# pseudo-code: Batch norm is layer norm with the mean and the variance over axis 0. For the sets: which
+# numbers went into the mean that was subtracted from this entry?
+
+# %% [markdown]
+# The Jacobian knows. Here is the derivative of one output entry (the one in row 1, column 2) by every input
+# entry, in size. Layer norm lights up a row, batch norm a column. The other entries are not small, they are
+# exactly 0. So with batch norm your answer depends on who else is in the batch; with layer norm it does not.
+
+# %% tags=["plot"]
+with after("q3_1", "q3_3"):
+    rng = torch.Generator().manual_seed(3)
+    x = torch.randn(4, 6, generator=rng, dtype=torch.float64)
+    one, zero = torch.ones(6, dtype=torch.float64), torch.zeros(6, dtype=torch.float64)
+    panels = {}
+    for kind, norm in (("layer", layer_norm), ("batch", batch_norm)):
+        jacobian = torch.autograd.functional.jacobian(lambda x, norm=norm: norm(x, one, zero)[1, 2], x)  # [4, 6]
+        panels[f"{kind} norm: {', '.join(sorted(depends_on(kind)))}"] = jacobian.abs()
+    plots.heatmaps(
+        panels, range(4), range(6), xlabel="feature", ylabel="example", numbers=True,
+        alt="Two tables of derivatives of the output in row 1, column 2. Layer norm: row 1 is filled, the rest is "
+        "0. Batch norm: column 2 is filled, the rest is 0.",
+    )
+
+# %% [markdown] question="q3_4"
+# ## 3.4 The sphere, proved
+#
+# In the picture of 3.1 all points ended at the same distance from the origin. Let now $\gamma$ and $\beta$
+# be two **numbers**, the same for every feature, and $\varepsilon = 0$. Claim: for every $x \in
+# \mathbb{R}^d$ that is not constant, the distance of $y$ from the point $(\beta, \dots, \beta)$ depends on
+# $\gamma$ and $d$ alone.
+#
+# By hand: $x = (1, 2, 3, 6)$ and $\gamma = 1$ gave $(-1.069, -0.535, 0, 1.604)$. The squares are
+# $1.143 + 0.286 + 0 + 2.571 = 4$, so the distance is 2, and $d = 4$. With $\gamma = -3$ it is 6: a distance
+# is never negative.
+#
+# Write
+#
+# - `layer_norm_radius(gamma, d)`: that distance, as one number; `gamma` is a number of either sign, `d` an
+#   int $\ge 2$;
+# - `radius_lines(x, gamma, beta)`: the proof, line by line, as a list of at least three lines. `x` is a
+#   tensor `[d]`, not constant; `gamma` and `beta` are numbers. Every line is the norm
+#   $\lVert y - \beta \rVert$, as a float or 0-dim tensor. The first line takes it from the definition, with
+#   $y$ from layer norm with $\varepsilon = 0$; the last is `layer_norm_radius`. All lines are equal; the
+#   lines between should make each step small enough to be believed.
+#
+# As in homework 1, lines are compared by value at random points, and the first that departs from the one
+# before is named.
+
+# %% question="q3_4" points=8 minutes=20 difficulty=2 uses=["q3_1"]
+def layer_norm_radius(gamma: float, d: int) -> float:
+    """The norm of y - beta for layer norm with eps = 0 of any x [d] that is not constant."""
+    # BEGIN SOLUTION
+    return abs(gamma) * math.sqrt(d)
+    # END SOLUTION
+
+
+def radius_lines(x: Tensor, gamma: float, beta: float) -> list[Tensor | float]:
+    """The proof, line by line: x [d] -> at least three numbers, all equal to the norm of y - beta."""
+    # BEGIN SOLUTION
+    d = len(x)
+    distance = x - x.mean()  # [d]
+    sigma = distance.square().mean().sqrt()
+    return [
+        (layer_norm(x, gamma, beta, eps=0.0) - beta).norm(),  # the definition
+        (gamma * distance / sigma).square().sum().sqrt(),  # beta cancels
+        abs(gamma) / sigma * distance.square().sum().sqrt(),  # the constant out of the root: |gamma|
+        abs(gamma) / sigma * math.sqrt(d) * sigma,  # the sum of squares is d sigma^2, by definition of sigma
+        layer_norm_radius(gamma, d),
+    ]
+    # END SOLUTION
+
+
+# %% [markdown] help="q3_4"
+# symptom: Right for positive gamma, negative for negative: the root of $\gamma^2$ is not $\gamma$. A little
+# too small: your variance is the unbiased one, which gives $\sqrt{d - 1}$. The first line breaks in the
+# sixth digit: `eps` was left at its default.
+#
+# hint: Subtract $\beta$ first. Then every entry is $\gamma (x_i - \mu) / \sigma$. Square, sum, and ask what
+# $\sum_i (x_i - \mu)^2$ is in terms of $\sigma^2$.
+#
+# pseudo-code: Line one: the norm of layer norm's output minus beta. Line two: the root of the sum of the
+# squares of gamma times distance over sigma. Line three: gamma's absolute value over sigma, times the root
+# of the sum of squared distances. Line four: that sum is d times sigma squared. Line five: what is left.
+
+# %% [markdown]
+# When does it fail? There are two ways, and the picture shows both: the distance, divided by $\sqrt d$, for
+# tokens of ever smaller spread ($d = 64$, $\gamma = 1$).
+#
+# - $\varepsilon > 0$: then the distance is $|\gamma| \sqrt d\, \cdot \sigma / \sqrt{\sigma^2 + \varepsilon}$,
+#   strictly shorter. For a spread of 1 and $\varepsilon = 10^{-5}$ nobody notices; at $\sigma =
+#   \sqrt\varepsilon \approx 0.003$ the token is at 0.707 of its distance, and below that it shrinks to
+#   nothing.
+# - $x$ constant: then $\sigma = 0$ and, with $\varepsilon = 0$, every line divides 0 by 0. There is no
+#   direction left to go in. (With $\varepsilon > 0$ the output is $\beta$, at distance 0.)
+#
+# And with a *different* gain for each feature the points lie on an ellipsoid, no longer on a sphere.
+
+# %% tags=["plot"]
+with after("q3_1", "q3_4"):
+    x = torch.randn(64, generator=torch.Generator().manual_seed(4), dtype=torch.float64)
+    print("your proof:", compare_lines(radius_lines(x, -1.7, 0.4)))
+    print("a constant x:", compare_lines(radius_lines(torch.full((64,), 3.0, dtype=torch.float64), -1.7, 0.4)))
+    x = (x - x.mean()) / x.std(correction=0)  # spread 1
+    spreads = torch.logspace(-6, 1, 57, dtype=torch.float64)
+    one, zero = torch.ones(64, dtype=torch.float64), torch.zeros(64, dtype=torch.float64)
+    ratios = {
+        f"eps = {eps:g}": [layer_norm(spread * x, one, zero, eps).norm() / layer_norm_radius(1.0, 64)
+                           for spread in spreads]
+        for eps in (0.0, 1e-8, 1e-5, 1e-2)
+    }
+    plots.curves(
+        spreads, ratios, "spread of the token", "distance / radius", "Where the sphere ends", logx=True,
+        alt="For eps 0 the ratio is 1 throughout. For eps of 1e-8, 1e-5 and 0.01 it falls from 1 to 0 where the "
+        "spread is near the root of eps.",
+    )
+
+# %% [markdown] explain="q3_11" points=3 minutes=8 difficulty=2
+# ## 3.11 In your own words: why do Transformers normalise tokens, not batches?
+#
+# A colleague replaces every layer norm of a translation model by batch norm, taken over all tokens of a
+# batch, and is puzzled: training is shaky, and sentences are translated differently when they are put into
+# another batch. Explain what happened. A good answer says what an output depends on in each case, what
+# sentences of different lengths with padding do to the batch's statistics, and what happens when the model
+# writes one sentence, token by token. Five sentences or so.
+#
+# BEGIN SOLUTION
+# Layer norm computes mean and variance from the features of one token, so a token's output depends on
+# nothing but the token itself. Batch norm computes them for each feature over all examples and places in the
+# batch, so every output depends on all the other sentences in it, and a different batch gives a different
+# translation. Sentences have different lengths: the padding either enters the statistics, which then change
+# with the amount of padding, or must be left out, and then their quality changes from batch to batch with
+# the number and kind of real tokens, which makes training noisy. When the model writes, there is often one
+# sentence and one new token at a time: over one token, training-mode batch norm gives a constant, and running
+# averages from training are statistics of other data. In a decoder, statistics over all places also carry
+# information from later tokens to earlier ones, which the causal mask was to prevent.
+#
+# **Rubric.** 1 point: the dependence, token alone against everything in the batch. 1 point: varying lengths
+# and padding spoil or shift the batch's statistics. 1 point: generation (batch of one, one token, running
+# averages that do not fit, or the leak from later places).
+# END SOLUTION
+
+# %% [markdown]
+# # Part II. Who stands where
+#
+# In homework 1 you proved that self-attention commutes with permutations: shuffle the tokens and the outputs
+# are shuffled, nothing more. Norms and feed-forward layers work on each token alone, so they cannot help.
+# *The dog bites the man* and *the man bites the dog* are the same bag of words, unless each token is told
+# its place. Vaswani (2017) adds a fixed vector to each token, made of sines and cosines.
+
+# %% [markdown] question="q3_5"
+# ## 3.5 Sinusoids, and the matrix of a step
+#
+# Place $t = 0, 1, 2, \dots$ gets a vector of width $d$, in which columns come in pairs. Pair $i$ turns with
+# its own frequency $\omega_i$:
+#
+# $$PE_{t,\,2i} = \sin(\omega_i t), \qquad PE_{t,\,2i+1} = \cos(\omega_i t), \qquad
+# \omega_i = 10000^{-2i/d} .$$
+#
+# Think of $d/2$ clocks with one hand each. The first turns once in $2\pi \approx 6.3$ places; the last one, in
+# a wide table, needs nearly $63\,000$. Any single clock is ambiguous, all together are not. By hand, with $d = 4$: the
+# frequencies are $1$ and $0.01$, and place 3 is $(0.141, -0.990, 0.030, 1.000)$.
+#
+# Why clocks, and not the plain number $t$? Because a step forward is the **same rotation everywhere**. From
+# the addition theorems,
+#
+# $$\begin{pmatrix} \sin \omega(t + o) \\ \cos \omega(t + o) \end{pmatrix} =
+# \begin{pmatrix} \cos\omega o & \sin\omega o \\ -\sin\omega o & \cos\omega o \end{pmatrix}
+# \begin{pmatrix} \sin\omega t \\ \cos\omega t \end{pmatrix},$$
+#
+# and the matrix does not contain $t$. So there is a matrix $M$, the same for all places, with
+# $PE(t + o) = M\,PE(t)$: a linear layer can look "three to the left" without knowing where it is. (Rotary
+# positions, Su 2021, build on exactly this.) And since each pair has length 1, every position vector has
+# the same length $\sqrt{d/2}$.
+#
+# Write
+#
+# - `sinusoidal_encoding(n, d)`: the table `[n, d]` for places $0$ to $n - 1$, in torch's default dtype. Sine
+#   stands in the even columns, cosine in the odd ones (columns count from 0). For **odd** $d$ the last column
+#   is the sine of a pair that lacks its cosine; the formula for $\omega_i$ is the same, with that odd $d$.
+# - `shift_matrix(offset, d)`: the matrix $M$ `[d, d]`, for **even** $d$, with $PE(t + o) = M\,PE(t)$ for every
+#   $t$, where $PE(t)$ is a column. `offset` is an int and may be 0 or negative. Default dtype.
+#
+# Both are exact up to rounding, so no fitting. It is good practice to compute the angles in float64 and to cast
+# at the end, since in float32 an angle in the thousands has lost several digits.
+
+# %% question="q3_5" points=11 minutes=25 difficulty=3
+def sinusoidal_encoding(n: int, d: int) -> Tensor:
+    """Positions 0 .. n - 1 -> [n, d]: sine in even, cosine in odd columns, base 10000."""
+    # BEGIN SOLUTION
+    omega = 10000.0 ** (-torch.arange(0, d, 2, dtype=torch.float64) / d)  # [ceil(d / 2)]
+    angles = torch.arange(n, dtype=torch.float64)[:, None] * omega  # [n, ceil(d / 2)]
+    pairs = torch.stack([angles.sin(), angles.cos()], dim=-1)  # [n, ceil(d / 2), 2]
+    return pairs.flatten(1)[:, :d].to(torch.get_default_dtype())  # an odd d drops the last cosine
+    # END SOLUTION
+
+
+def shift_matrix(offset: int, d: int) -> Tensor:
+    """M [d, d] with PE(t + offset) = M PE(t) for every t; d is even."""
+    # BEGIN SOLUTION
+    omega = 10000.0 ** (-torch.arange(0, d, 2, dtype=torch.float64) / d)  # [d / 2]
+    cos, sin = torch.cos(omega * offset), torch.sin(omega * offset)
+    blocks = torch.stack([cos, sin, -sin, cos], dim=-1).reshape(-1, 2, 2)  # [d / 2, 2, 2]
+    return torch.block_diag(*blocks).to(torch.get_default_dtype())
+    # END SOLUTION
+
+
+# %% [markdown] help="q3_5"
+# symptom: The first pair is right and the others turn too fast or too slowly: the exponent is $2i/d$ with
+# $i$ the number of the *pair*, that is, the even column itself over $d$. Odd widths fail: there is one sine
+# more than there are cosines. The shift goes backwards: the two sines of the block have changed signs (your
+# matrix is the transpose, which is the step back).
+#
+# hint: Make all angles in one product, places as a column times frequencies as a row. Sines and cosines then
+# go into `[:, 0::2]` and `[:, 1::2]`. For the matrix: one 2 by 2 block for each pair, along the diagonal.
+#
+# pseudo-code: Frequencies: 10000 to the power of minus (0, 2, 4, ...) / d. Angles: place times frequency.
+# Even columns: sine; odd columns: cosine of as many angles as there are odd columns. Shift: for each
+# frequency the block (cos, sin; -sin, cos) of frequency times offset at rows and columns 2i, 2i + 1.
+
+# %% [markdown]
+# First the table for 64 places of width 32: fast clocks on the left, slow ones on the right. Then three shift
+# matrices for width 8. A step of 1 turns the first pair by 57 degrees and hardly touches the last; a step of
+# $-1$ is the transpose of it, since rotations are undone by their transposes.
+
+# %% tags=["plot"]
+with after("q3_5"):
+    table = sinusoidal_encoding(64, 32)
+    plots.heatmap(table, title="Sinusoidal positions", xlabel="column", ylabel="place", vmin=-1, vmax=1, numbers=False,
+                  alt="A table of 64 places by 32 columns: quick stripes in the left columns, slower and slower "
+                  "ones to the right, constant at the right edge.")
+    plots.heatmaps(
+        {f"offset {offset}": shift_matrix(offset, 8) for offset in (1, -1, 10)},
+        xlabel="PE(t)", ylabel="PE(t + offset)", vmin=-1, vmax=1,
+        alt="Three block-diagonal matrices, each of four 2 by 2 rotations; the second is the transpose of the first.",
+    )
+
+# %% [markdown]
+# Since a step is a rotation, the dot product of two positions depends on their distance only:
+# $PE(t) \cdot PE(t + k) = \sum_i \cos(\omega_i k)$. Here it is for two widths and two starting places, divided
+# by its largest value: the curves around $t = 40$ and $t = 80$ are the same. Places that are close look alike,
+# places that are far do not. But cosine is even: the dot product alone cannot tell left from right. That
+# takes a matrix in between, such as your $M$, and attention has two to offer, $W_q$ and $W_k$.
+
+# %% tags=["plot"]
+with after("q3_5"):
+    curves, steps = {}, torch.arange(-40, 41)
+    for d in (32, 128):
+        table = sinusoidal_encoding(121, d)
+        for t in (40, 80):
+            curves[f"d = {d}, around t = {t}"] = (table[t + steps] @ table[t]) / (d / 2)
+    plots.curves(
+        steps, curves, "distance k", "PE(t) . PE(t + k), scaled", "Closeness is distance, not place",
+        alt="Four curves, two and two on top of each other, with their peak of 1 at distance 0, falling on both "
+        "sides with ripples, symmetric to left and right.",
+    )
+    gap = (sinusoidal_encoding(107, 64)[7:] - sinusoidal_encoding(100, 64) @ shift_matrix(7, 64).T).abs().max()
+    print(f"PE(t + 7) against M PE(t), 100 places: largest difference {gap:.1e}")
+
+# %% [markdown]
+# # Part III. Blocks
+#
+# Now the parts come together. A block has two or three *branches* (self-attention, cross-attention,
+# feed-forward), and around each of them a residual road and a norm. It takes `[B, N, D]` and gives
+# `[B, N, D]`, so that blocks can be stacked.
+
+# %% [markdown] question="q3_6"
+# ## 3.6 The feed-forward layer
+#
+# Attention mixes tokens, linearly in the values. What it cannot do is compute something new from the
+# features of one token. That is the work of the feed-forward layer, and it holds most of a Transformer's
+# weights:
+#
+# $$\mathrm{ff}(x) = W_2\; \phi(W_1 x + b_1) + b_2, \qquad W_1: [d_{ff}, D], \quad W_2: [D, d_{ff}].$$
+#
+# The same two matrices are used at **every position**, and no position sees another one. $\phi$ is either
+# the ReLU, $\max(0, z)$, or the **exact** GELU, $z\,\Phi(z)$ with the normal distribution function $\Phi$
+# (the one with erf; not its approximation by tanh). At $z = -1$ ReLU gives 0 and GELU $-0.159$; at $z = 1$
+# they give 1 and $0.841$. Without $\phi$ the two layers would be one linear map with a detour.
+#
+# Count the weights: $2 D d_{ff} + d_{ff} + D$. With $D = 512$ and $d_{ff} = 2048$, as in the paper of 2017,
+# that is $2\,099\,712$ for each layer, twice the $1\,050\,624$ of its attention.
+#
+# Write the module `FeedForward(d_model, d_ff, activation="gelu", dropout=0.0)`. Its parameters are two
+# `nn.Linear` named `fc1` and `fc2`, with biases. `activation` is `"gelu"` or `"relu"`; anything else raises a
+# `ValueError` when the module is made. Dropout comes after the activation (and nowhere else: the block adds
+# its own). `forward(x)`: `[..., D]` to `[..., D]`.
+
+# %% question="q3_6" points=5 minutes=10 difficulty=1
+class FeedForward(nn.Module):
+    """Two linear layers with an activation between, at each position alone: fc1, fc2."""
+
+    def __init__(self, d_model: int, d_ff: int, activation: str = "gelu", dropout: float = 0.0) -> None:
+        """activation is "gelu" (exact) or "relu"; anything else is a ValueError."""
+        super().__init__()
+        # BEGIN SOLUTION
+        if activation not in ("gelu", "relu"):
+            raise ValueError(f'activation is "gelu" or "relu", not {activation!r}')
+        self.fc1 = nn.Linear(d_model, d_ff)
+        self.fc2 = nn.Linear(d_ff, d_model)
+        self.activation = F.gelu if activation == "gelu" else F.relu
+        self.dropout = nn.Dropout(dropout)
+        # END SOLUTION
+
+    def forward(self, x: Tensor) -> Tensor:
+        """x [..., D] -> [..., D]."""
+        # BEGIN SOLUTION
+        return self.fc2(self.dropout(self.activation(self.fc1(x))))
+        # END SOLUTION
+
+
+# %% [markdown] help="q3_6"
+# symptom: Off by less than a thousandth: the GELU is the approximated one. Weights cannot be loaded: the
+# layers have other names, or sit inside an `nn.Sequential`. An unknown activation fails only when the
+# module is called, or never.
+#
+# hint: `F.gelu` is exact unless told otherwise. Choose the function in `__init__` and keep it as an
+# attribute.
+#
+# pseudo-code: Init: refuse unknown activations; make fc1 (D to d_ff), fc2 (d_ff to D), a dropout. Forward:
+# fc1, activation, dropout, fc2.
+
+# %% [markdown]
+# The two activations, and what depends on what: how much output token $i$ moves when input token $j$ does
+# (the size of that block of the Jacobian). For the feed-forward layer it is a diagonal: $N$ small networks
+# side by side, with shared weights. For attention it is a full table.
+
+# %% tags=["plot"]
+z = torch.linspace(-4, 4, 161)
+plots.curves(
+    z, {"GELU": F.gelu(z), "ReLU": F.relu(z)}, "z", "value", "Two activations",
+    alt="GELU follows ReLU at a distance: it dips to -0.17 near z = -0.75 and joins ReLU beyond 3 on both sides.",
+)
+
+
+def token_influence(layer, x: Tensor) -> Tensor:
+    """How much each output token depends on each input token: x [N, D] -> [N, N] (rows: outputs)."""
+    jacobian = torch.autograd.functional.jacobian(lambda x: layer(x[None])[0], x)  # [N, D, N, D]
+    return jacobian.square().sum((1, 3)).sqrt()
+
+
+with after("q3_6"):
+    seed_everything(0)
+    ff, mha = FeedForward(16, 32).eval(), MultiHeadAttention(16, 4).eval()
+    x = torch.randn(7, 16)
+    panels = {"feed-forward": token_influence(ff, x), "attention": token_influence(lambda x: mha(x, x, x)[0], x)}
+    plots.heatmaps(
+        panels, range(7), range(7), xlabel="input token", ylabel="output token",
+        alt="Influence of input on output tokens. Feed-forward: only the diagonal. Attention: every entry.",
+    )
+
+# %% [markdown] question="q3_7"
+# ## 3.7 The encoder layer
+#
+# Two branches, each on a residual road. There are two customs for where the norm goes:
+#
+# $$\text{pre-norm:}\quad x \leftarrow x + \mathrm{branch}(\mathrm{norm}(x)), \qquad\qquad
+# \text{post-norm:}\quad x \leftarrow \mathrm{norm}(x + \mathrm{branch}(x)).$$
+#
+# Post-norm is the Transformer of 2017, pre-norm is what most models use today, and the picture below shows
+# why. In pre-norm the road itself has no obstacle: with branches that give 0 the layer is the identity. In
+# post-norm with such branches it is `norm2(norm1(x))`.
+#
+# Write `EncoderLayer(d_model, n_heads, d_ff, dropout=0.0, norm_first=True)`, with
+# `forward(x, key_padding_mask=None)`: `[B, N, D]` to `[B, N, D]`. In pre-norm, in this order:
+#
+# 1. $x \leftarrow x + \mathrm{drop}(\mathrm{self\_attn}(\mathrm{norm1}(x)))$: queries, keys and values are all
+#    the normed $x$, and padded keys are blocked;
+# 2. $x \leftarrow x + \mathrm{drop}(\mathrm{ff}(\mathrm{norm2}(x)))$.
+#
+# For `norm_first=False` the same two with the norm outside. The parts are named `self_attn` (a
+# `MultiHeadAttention`), `ff` (a `FeedForward` with exact GELU), `norm1`, `norm2` (both `nn.LayerNorm`, default
+# eps). `dropout` is used in four places: on the attention weights (give it to `self_attn`), after the
+# activation (give it to `ff`), and on the output of each branch before it is added.
+#
+# It must agree with `nn.TransformerEncoderLayer`, given the same weights, and so **you may not use**
+# `nn.TransformerEncoderLayer`, `nn.MultiheadAttention` or `F.scaled_dot_product_attention` in it. `nn.LayerNorm`
+# is fine. One difference is on the card: for a sequence that is all padding PyTorch gives NaN, and we do not.
+#
+# How the names correspond (`course_utils.torch_weights.encoder_layer_state(theirs)` translates, and
+# `mha_state` does it for attention alone):
+#
+# | `nn.TransformerEncoderLayer` | `EncoderLayer` |
+# |---|---|
+# | `self_attn.in_proj_weight` `[3D, D]`, `self_attn.in_proj_bias` `[3D]` | `self_attn.q_proj`, `k_proj`, `v_proj`: three pieces of `D` rows, in this order |
+# | `self_attn.out_proj` | `self_attn.o_proj` |
+# | `linear1`, `linear2` | `ff.fc1`, `ff.fc2` |
+# | `norm1`, `norm2` | `norm1`, `norm2` |
+#
+# To compare by yourself, make theirs with `activation="gelu"` (their default is ReLU), `batch_first=True`,
+# `dropout=0.0` and the `norm_first` you want.
+
+# %% question="q3_7" points=12 minutes=30 difficulty=3 uses=["q3_6"]
+class EncoderLayer(nn.Module):
+    """Self-attention and feed-forward, each on a residual road: self_attn, ff, norm1, norm2.
+
+    Not allowed: nn.TransformerEncoderLayer, nn.MultiheadAttention, F.scaled_dot_product_attention.
+    """
+
+    def __init__(
+        self, d_model: int, n_heads: int, d_ff: int, dropout: float = 0.0, norm_first: bool = True
+    ) -> None:
+        """Make the two branches, their norms and the dropout."""
+        super().__init__()
+        # BEGIN SOLUTION
+        self.self_attn = MultiHeadAttention(d_model, n_heads, dropout)
+        self.ff = FeedForward(d_model, d_ff, dropout=dropout)
+        self.norm1, self.norm2 = nn.LayerNorm(d_model), nn.LayerNorm(d_model)
+        self.dropout = nn.Dropout(dropout)
+        self.norm_first = norm_first
+        # END SOLUTION
+
+    def forward(self, x: Tensor, key_padding_mask: Tensor | None = None) -> Tensor:
+        """x [B, N, D], key_padding_mask bool [B, N] (True = padding) -> [B, N, D]."""
+        # BEGIN SOLUTION
+        def attend(x: Tensor) -> Tensor:
+            return self.dropout(self.self_attn(x, x, x, key_padding_mask=key_padding_mask)[0])
+
+        def think(x: Tensor) -> Tensor:
+            return self.dropout(self.ff(x))
+
+        if self.norm_first:
+            x = x + attend(self.norm1(x))
+            return x + think(self.norm2(x))
+        x = self.norm1(x + attend(x))
+        return self.norm2(x + think(x))
+        # END SOLUTION
+
+
+# %% [markdown] help="q3_7"
+# symptom: Right in one norm order and wrong in the other: look where the residual starts. In pre-norm the
+# raw `x` is added, not the normed one. `MultiHeadAttention` gives a pair and you added the pair. Weights
+# cannot be loaded: compare the names with the table.
+#
+# hint: In pre-norm query, key and value are **all** the normed `x`. Write each branch as a small function
+# that ends in dropout; then both norm orders are two lines each.
+#
+# pseudo-code: Attend: self-attention of x with itself under the padding mask, first of the pair, dropout.
+# Think: ff, dropout. Pre-norm: add attend of norm1 of x to x; add think of norm2 of x to x. Post-norm: x is
+# norm1 of (x plus attend of x); then norm2 of (x plus think of x).
+
+# %% tags=["plot"]
+with after("q3_6", "q3_7", what="comparison"):
+    seed_everything(1)
+    x = torch.randn(3, 6, 24, dtype=torch.float64)
+    padding = torch.arange(6) >= torch.tensor([6, 4, 1])[:, None]  # [3, 6]
+    for norm_first in (True, False):
+        theirs = nn.TransformerEncoderLayer(
+            24, 4, 40, dropout=0.0, activation="gelu", batch_first=True, norm_first=norm_first
+        ).double()
+        mine = EncoderLayer(24, 4, 40, norm_first=norm_first).double()
+        mine.load_state_dict(encoder_layer_state(theirs))
+        gap = (mine(x, padding) - theirs(x, src_key_padding_mask=padding)).abs().max()
+        print(f"norm_first={norm_first}: largest difference from PyTorch's layer {gap:.1e}")
+
+# %% [markdown]
+# Now the two orders in deep stacks. We make stacks of 2 to 32 layers (Xavier's initial weights, biases as
+# they come, and for pre-norm one norm at the very end, as is usual), send random tokens through, take a loss,
+# and look at the gradient of one matrix, `ff.fc2`, in the first and in the last layer. Before any training,
+# the last layer of a post-norm stack gets a gradient of about 0.2 at **every** depth: thirty-two layers, all
+# pulling with full strength at an output that every one of them moves. In pre-norm the sum on the residual
+# road grows with each layer, the last norm divides by its size, and so the gradient falls, from 0.18 at 2
+# layers to 0.05 at 32: about like one over the root of the depth. Xiong (2020) found this, and concluded that
+# post-norm needs a *warm-up*, small steps at first, and that pre-norm can do without.
+
+# %% tags=["plot"]
+def stack_gradients(depth: int, norm_first: bool, seed: int, D: int = 32) -> tuple[float, float]:
+    """The gradient's size at ff.fc2 of the first and of the last layer of a fresh stack."""
+    seed_everything(seed)
+    x, target = torch.randn(4, 10, D), torch.randn(4, 10, D)
+    layers = nn.ModuleList(EncoderLayer(D, 4, 4 * D, norm_first=norm_first) for _ in range(depth))
+    for parameter in layers.parameters():
+        if parameter.ndim == 2:
+            nn.init.xavier_uniform_(parameter)
+    for layer in layers:
+        x = layer(x)
+    F.mse_loss(F.layer_norm(x, (D,)) if norm_first else x, target).backward()
+    return tuple(layers[i].ff.fc2.weight.grad.norm().item() for i in (0, -1))
+
+
+with after("q3_6", "q3_7"):
+    depths, rows = [2, 4, 8, 16, 32], {}
+    for norm_first, label in ((True, "pre-norm"), (False, "post-norm")):
+        sizes = torch.tensor([[stack_gradients(depth, norm_first, seed) for seed in range(3)] for depth in depths])
+        rows[f"{label}, last layer"] = sizes.mean(1)[:, 1]
+        rows[f"{label}, first layer"] = sizes.mean(1)[:, 0]
+    plots.curves(
+        depths, rows, "layers in the stack", "gradient of fc2", "Who hears the loss, before training?",
+        logy=True, marks=True,
+        alt="Gradient sizes for stacks of 2 to 32 layers. In the last layer, post-norm stays level near 0.2, "
+        "pre-norm falls from 0.18 to 0.05. In the first layer both stay between 0.2 and 0.35.",
+    )
+    print({label: [round(v, 3) for v in row.tolist()] for label, row in rows.items()})
+
+# %% [markdown] explain="q3_12" points=3 minutes=8 difficulty=2
+# ## 3.12 In your own words: what does the residual road buy, and what does the norm on it cost?
+#
+# Someone proposes to save memory by leaving out the residual additions of a deep pre-norm stack:
+# $x \leftarrow \mathrm{branch}(\mathrm{norm}(x))$. Explain why this is a bad idea, and then why the place of
+# the norm, on the road (post-norm) or beside it (pre-norm), changes how a deep stack must be trained. A good
+# answer speaks of what reaches the last layer of a freshly made stack, of what the gradient passes on its
+# way back, and of the picture above. Five sentences or so.
+#
+# BEGIN SOLUTION
+# With the residual, each layer adds a correction to what is there: a freshly made stack passes its input on,
+# and the derivative of every layer contains the identity, so the gradient reaches the first layer along the
+# sum without being multiplied by any weight. Without it, the signal must pass through every random branch,
+# and attention, which averages, makes the tokens more alike in each: after many layers the input can hardly
+# be recognised, and the gradient is a product of many Jacobians, which vanishes or explodes. In pre-norm the
+# norms stand inside the branches and the road is free; the sum grows with depth, so later layers change it
+# by less, and the gradient of the last layers falls like one over the root of the depth. In post-norm every
+# layer normalises the road itself: each of them divides the identity part by the size of the sum, and the
+# last layers get gradients of full size at any depth. All layers then take large steps at once, which is why
+# post-norm stacks need a warm-up (or a careful initialisation) and pre-norm stacks usually do not.
+#
+# **Rubric.** 1 point: the residual keeps the signal and gives the gradient a path through the identity. 1
+# point: pre-norm leaves the road free, post-norm puts a norm on it in every layer. 1 point: the consequence
+# for training: full gradients near the output at every depth in post-norm, hence warm-up; falling with depth
+# in pre-norm.
+# END SOLUTION
+
+# %% [markdown] question="q3_8"
+# ## 3.8 The decoder layer
+#
+# A decoder writes one token after the other while it looks at a source text. It has three branches, and in
+# pre-norm they are, in this order:
+#
+# 1. $x \leftarrow x + \mathrm{drop}(\mathrm{self\_attn}(\mathrm{norm1}(x)))$, with the **causal** mask: token
+#    $i$ sees tokens $0, \dots, i$;
+# 2. $x \leftarrow x + \mathrm{drop}(\mathrm{cross\_attn}(\mathrm{norm2}(x), m, m))$: queries from the target,
+#    keys and values from the *memory* $m$, the encoder's output, as it is (no norm of this layer touches it),
+#    with padded memory blocked and no causal mask;
+# 3. $x \leftarrow x + \mathrm{drop}(\mathrm{ff}(\mathrm{norm3}(x)))$.
+#
+# For post-norm, `norm1`, `norm2`, `norm3` stand outside, as in 3.7.
+#
+# Why is there no mask for padding of the *target*? It stands on the right, so a real token could see it only
+# by looking ahead, and that the causal mask forbids. What comes out at padded places is left out of the loss.
+#
+# Write `DecoderLayer(d_model, n_heads, d_ff, dropout=0.0, norm_first=True)`, with
+# `forward(x, memory, memory_padding_mask=None)`: `x` is `[B, T, D]`, `memory` `[B, S, D]`, the mask bool
+# `[B, S]` with True for padding; the result is `[B, T, D]`. The parts are named `self_attn`, `cross_attn`,
+# `ff` (exact GELU), `norm1` (self), `norm2` (cross), `norm3` (feed-forward); `dropout` goes to both
+# attentions, to `ff`, and onto each branch. A memory that is all padding gives a cross-attention of exactly
+# `o_proj`'s bias, never NaN.
+#
+# It must agree with `nn.TransformerDecoderLayer`, so **you may not use** `nn.TransformerDecoderLayer`,
+# `nn.MultiheadAttention` or `F.scaled_dot_product_attention` in it. Names: as in 3.7, and `multihead_attn` is
+# our `cross_attn`, `norm3` is `norm3`; `decoder_layer_state(theirs)` translates.
+
+# %% question="q3_8" points=12 minutes=25 difficulty=3 uses=["q3_6"]
+class DecoderLayer(nn.Module):
+    """Causal self-attention, cross-attention, feed-forward: self_attn, cross_attn, ff, norm1, norm2, norm3.
+
+    Not allowed: nn.TransformerDecoderLayer, nn.MultiheadAttention, F.scaled_dot_product_attention.
+    """
+
+    def __init__(
+        self, d_model: int, n_heads: int, d_ff: int, dropout: float = 0.0, norm_first: bool = True
+    ) -> None:
+        """Make the three branches, their norms and the dropout."""
+        super().__init__()
+        # BEGIN SOLUTION
+        self.self_attn = MultiHeadAttention(d_model, n_heads, dropout)
+        self.cross_attn = MultiHeadAttention(d_model, n_heads, dropout)
+        self.ff = FeedForward(d_model, d_ff, dropout=dropout)
+        self.norm1, self.norm2, self.norm3 = (nn.LayerNorm(d_model) for _ in range(3))
+        self.dropout = nn.Dropout(dropout)
+        self.norm_first = norm_first
+        # END SOLUTION
+
+    def forward(self, x: Tensor, memory: Tensor, memory_padding_mask: Tensor | None = None) -> Tensor:
+        """x [B, T, D], memory [B, S, D], memory_padding_mask bool [B, S] (True = padding) -> [B, T, D]."""
+        # BEGIN SOLUTION
+        def attend(x: Tensor) -> Tensor:
+            return self.dropout(self.self_attn(x, x, x, causal=True)[0])
+
+        def look(x: Tensor) -> Tensor:
+            return self.dropout(self.cross_attn(x, memory, memory, key_padding_mask=memory_padding_mask)[0])
+
+        def think(x: Tensor) -> Tensor:
+            return self.dropout(self.ff(x))
+
+        if self.norm_first:
+            x = x + attend(self.norm1(x))
+            x = x + look(self.norm2(x))
+            return x + think(self.norm3(x))
+        x = self.norm1(x + attend(x))
+        x = self.norm2(x + look(x))
+        return self.norm3(x + think(x))
+        # END SOLUTION
+
+
+# %% [markdown] help="q3_8"
+# symptom: A token's output changes when a later token does: the self-attention is not causal. It agrees with
+# PyTorch without a mask and not with one: the padding mask belongs to the *memory*, in cross-attention only.
+# It fails when T and S differ: causal was set in cross-attention too, or keys were taken from `x`.
+#
+# hint: Cross-attention takes its queries from `x` (normed in pre-norm) and **both** keys and values from
+# `memory`, which is not normed here.
+#
+# pseudo-code: As 3.7, with a branch more: attend (causal, x with itself), look (x at memory, padded memory
+# blocked), think. Norms 1, 2, 3 in this order, inside or outside.
+
+# %% tags=["plot"]
+with after("q3_6", "q3_8", what="comparison"):
+    seed_everything(2)
+    x, memory = torch.randn(3, 5, 24, dtype=torch.float64), torch.randn(3, 7, 24, dtype=torch.float64)
+    padding = torch.arange(7) >= torch.tensor([7, 4, 1])[:, None]  # [3, 7]
+    ahead = torch.ones(5, 5, dtype=torch.bool).triu(1)
+    for norm_first in (True, False):
+        theirs = nn.TransformerDecoderLayer(
+            24, 4, 40, dropout=0.0, activation="gelu", batch_first=True, norm_first=norm_first
+        ).double()
+        mine = DecoderLayer(24, 4, 40, norm_first=norm_first).double()
+        mine.load_state_dict(decoder_layer_state(theirs))
+        expected = theirs(x, memory, tgt_mask=ahead, memory_key_padding_mask=padding)
+        print(f"norm_first={norm_first}: largest difference {(mine(x, memory, padding) - expected).abs().max():.1e}")
+
+# %% [markdown]
+# Which token hears which? The encoder layer with two padded tokens at the end; the decoder layer by its own
+# tokens, and by the memory, of which again the last two are padding. Empty columns: nobody looks at padding
+# (the padded tokens of the encoder look at themselves by the residual road only). The triangle: nobody looks
+# ahead.
+
+# %% tags=["plot"]
+with after("q3_6", "q3_7", "q3_8"):
+    seed_everything(3)
+    encoder, decoder = EncoderLayer(16, 4, 32).eval(), DecoderLayer(16, 4, 32).eval()
+    x, memory, padding = torch.randn(7, 16), torch.randn(7, 16), (torch.arange(7) >= 5)[None]
+    panels = {
+        "encoder layer": token_influence(lambda x: encoder(x, padding), x),
+        "decoder layer, own tokens": token_influence(lambda x: decoder(x, memory[None], padding), x),
+        "decoder layer, memory": token_influence(lambda m: decoder(x[None], m, padding), memory),
+    }
+    plots.heatmaps(
+        {name: (1e-4 + panel).log10() for name, panel in panels.items()}, range(7), range(7), vmin=None,
+        title="log10 of the influence", xlabel="input token", ylabel="output token",
+        alt="Three tables. Encoder: columns 5 and 6 are empty but for the diagonal. Decoder by its own tokens: lower "
+        "triangle. Decoder by the memory: columns 5 and 6 are empty.",
+    )
+
+# %% [markdown]
+# # Part IV. A model, and eight that do not learn
+#
+# The toy task of this part is a race. A sequence begins with the token `CLS` (id 1); then come spectators
+# (ids 6 to 9) and four runners (ids 2 to 5), in random order, then padding (id 0) up to 12 places. All four
+# runners are always there. Which one is in front? That is the class, 0 to 3.
+#
+# The bag of words says nothing, since it always holds the same runners: a model must know the places and
+# compare them. Guessing gives 0.25. Here are three sequences.
+
+# %%
+NAMES = ["-", "CLS", "A", "B", "C", "D", "s", "s", "s", "s"]  # of the ids 0 to 9: s is a spectator
+ids, padding, labels = toy_batch(torch.Generator().manual_seed(0), 3)
+for row, label in zip(ids.tolist(), labels.tolist(), strict=True):
+    print(*(NAMES[i] for i in row), " in front:", "ABCD"[label])
+
+# %% [markdown] question="q3_9"
+# ## 3.9 A classifier that does not notice padding
+#
+# BERT (Devlin 2019) classifies a text like this: embed the tokens, add positions, run a stack of encoder
+# layers, read one vector off the top, and put a linear layer on it. The vector is either the output at the
+# **first token** (a special token such as `CLS` that has nothing else to do), or the mean of the outputs over
+# the **real** tokens. Both are fine here.
+#
+# Write `EncoderClassifier(vocab, d_model, n_heads, d_ff, n_layers, n_classes, max_len)` with
+# `forward(ids, key_padding_mask=None)`: `ids` are ints `[B, N]` with $N \le$ `max_len`, the mask is bool
+# `[B, N]`, True for padding; the result is logits `[B, n_classes]` (no softmax). Every sequence has at least
+# one real token, and padding stands on the right. The inside is free: your own `EncoderLayer`, or
+# `nn.TransformerEncoder`; learned or sinusoidal positions. It is judged by what it does, in evaluation mode:
+#
+# - **the padded part never moves the logits**: neither the ids that stand there, nor how many there are. A
+#   sequence of 5 tokens has the same logits alone, padded to 9, or in a batch with longer ones. Padding must
+#   be kept out twice: of every attention, and of the read-out;
+# - no example notices its neighbours in the batch;
+# - the order of the tokens matters (so: positions), and every real token can matter;
+# - no mask means that nothing is padding;
+# - it can learn: trained on the race by `train_patient(model, steps=300)`, it must do clearly better than
+#   guessing, 0.45 where guessing gives 0.25. Ours ends above 0.99, and common designs between 0.6 and 1.
+
+# %% question="q3_9" points=10 minutes=30 difficulty=3 uses=["q3_5", "q3_6", "q3_7"] limits={"wall": 120}
+class EncoderClassifier(nn.Module):
+    """Embedding, positions, encoder layers, and a linear read-out that padding never reaches."""
+
+    def __init__(
+        self, vocab: int, d_model: int, n_heads: int, d_ff: int, n_layers: int, n_classes: int, max_len: int
+    ) -> None:
+        """Make the embedding, the positions, the layers and the read-out."""
+        super().__init__()
+        # BEGIN SOLUTION
+        self.embed = nn.Embedding(vocab, d_model)
+        self.register_buffer("positions", sinusoidal_encoding(max_len, d_model))
+        self.layers = nn.ModuleList(EncoderLayer(d_model, n_heads, d_ff) for _ in range(n_layers))
+        self.norm = nn.LayerNorm(d_model)
+        self.head = nn.Linear(d_model, n_classes)
+        # END SOLUTION
+
+    def forward(self, ids: Tensor, key_padding_mask: Tensor | None = None) -> Tensor:
+        """ids [B, N], key_padding_mask bool [B, N] (True = padding) -> logits [B, n_classes]."""
+        # BEGIN SOLUTION
+        x = self.embed(ids) + self.positions[: ids.shape[1]]  # [B, N, D]
+        for layer in self.layers:
+            x = layer(x, key_padding_mask)
+        return self.head(self.norm(x[:, 0]))  # read out at the first token
+        # END SOLUTION
+
+
+# %% [markdown] help="q3_9"
+# symptom: Logits change with the ids at padded places: the mask does not reach every layer, or the mean runs
+# over padding. They change with the *number* of padded places only: you divided by N instead of the number
+# of real tokens. They do not change when real tokens trade places: there are no positions. A warning about
+# nested tensors: `nn.TransformerEncoder(..., enable_nested_tensor=False)`.
+#
+# hint: Reading at the first token is the shortest way: it is never padding. For the mean, set the outputs at
+# padded places to 0, sum over places, and divide by the count of real tokens of each row.
+#
+# pseudo-code: Embed, add the first N rows of the position table, run the layers with the mask, take the
+# output at place 0, norm, linear.
+
+# %% [markdown]
+# Train it, and then ask it what it looked at. We put a spectator in the place of each token in turn and see
+# how far the logits move. The runner in front should matter most; the padded places at the right end must
+# have exactly nothing to say.
+
+# %% tags=["training"]
+with after("q3_5", "q3_6", "q3_7", "q3_9"):
+    seed_everything(0)
+    classifier = EncoderClassifier(VOCAB, 32, 4, 64, 2, 4, 12)
+    losses = train_patient(classifier, steps=300)
+    print(f"accuracy after {len(losses)} steps: {accuracy(classifier):.3f}")
+    plots.curves(
+        range(len(losses)), {"loss": losses}, "step", "cross-entropy", "Learning to watch a race",
+        alt="The training loss stays near 1.4 for some 30 steps, then falls quickly and ends near 0, with spikes.",
+    )
+    ids, padding, labels = toy_batch(torch.Generator().manual_seed(8), 40)
+    row = int(((padding.sum(1) == 3) & (labels == 1)).nonzero()[0])
+    ids, padding = ids[row : row + 1], padding[row : row + 1]
+    with torch.no_grad():
+        logits = classifier(ids, padding)
+        moved = []
+        for place in range(12):
+            other = ids.clone()
+            other[0, place] = 7 if ids[0, place] != 7 else 8
+            moved.append((classifier(other, padding) - logits).norm())
+    plots.bars(
+        [f"{NAMES[i]}\n{place}" for place, i in enumerate(ids[0].tolist())], moved, "token and place",
+        "change of the logits", "What the classifier looked at",
+        alt="Bars over the 12 places. The first runner, B at place 2, moves the logits by far the most; the three "
+        "padded places have no bar.",
+    )
+
+# %% [markdown] question="q3_10"
+# ## 3.10 Dead Transformers
+#
+# A Transformer that is wrong seldom crashes. It runs, the loss is a number, and nothing is learned. This is
+# the most common way to lose a week, so here is some practice. The patients are small encoder classifiers
+# for the race, in plain parts: read `course_utils/patients.py`, it is short. `patient(fault, seed)` makes
+# one. **Each has one fault**, out of eight kinds (`FAULTS`); `patient("healthy", seed)` has none.
+#
+# What you find inside a `model`:
+#
+# | part | what it is |
+# |---|---|
+# | `embed`, `positions` | token embedding; a fixed table `[12, D]` of positions (a buffer, not learned) |
+# | `blocks[i].norm1`, `attn`, `norm2`, `fc1`, `fc2`, `dropout` | a pre-norm block with ReLU |
+# | `blocks[i].attn.q_proj`, `k_proj`, `v_proj`, `o_proj`, `n_heads`, `scale` | its attention; `scale` multiplies the scores |
+# | `norm`, `fc`, `head` | the read-out of the first token: `head(relu(fc(norm(x))))` |
+# | `padding_is` | the value in `key_padding_mask` that means padding |
+#
+# The training run is `train_patient(model, steps=STEPS, seed)`: 150 steps of Adam on fresh batches, the same
+# for all (it trains whatever has `requires_grad`). A healthy model ends with an accuracy above 0.95, a sick one
+# below 0.65.
+#
+# Write `dead_transformer_fix(model)`: it gets a patient that has **not** been trained, does not know which,
+# finds the fault, mends it, and returns the model. You may change the model in place. Rules:
+#
+# - after your mending and the stated run, the model's accuracy on new sequences is at least 0.85 (`BAR`),
+#   for every fault and whatever the seed;
+# - what is healthy stays as it is: a model without a fault comes back with the weights and settings that it
+#   had, and a sick one keeps the weights that were good. A fresh model in place of the sick one is not a
+#   cure;
+# - no training inside the function.
+#
+# **How to diagnose.** Look at one symptom at a time. Does each parameter get a gradient? Is it of a sensible
+# size, compared with the healthy twin (`patient("healthy", seed)` with the same seed has the same weights up
+# to the fault)? What is the spread of the activations at each stage, how many ReLUs fire, how even are the
+# attention weights? Does the output change when you permute tokens, when you change a padded one, when you
+# change a real one? Then look at the parts: settings, masks, initial values.
+
+# %% [markdown]
+# Two exhibits, before you begin. First, how the patients train, beside their healthy twin.
+
+# %% tags=["training"]
+curves = {fault: train_patient(patient(fault, 0), seed=0) for fault in ("healthy", *FAULTS)}
+smooth = {fault: torch.tensor(losses).unfold(0, 10, 1).mean(-1) for fault, losses in curves.items()}
+plots.curve_grid(
+    range(STEPS - 9), {fault: {"sick": smooth[fault], "healthy": smooth["healthy"]} for fault in FAULTS},
+    "step", "loss (mean of 10 steps)", "Eight patients and their healthy twin",
+    alt="Eight panels of loss curves. The healthy twin's loss falls from 1.4 to nearly 0; each patient's stays "
+    "near 1.4 or falls far less.",
+)
+
+# %% [markdown]
+# Second, a chart of vital signs: the size of the gradient in each part of the model, at the first step, as a
+# power of ten. The chart does not show every fault. It is where one would look first. (-9 stands for none.)
+
+# %% tags=["plot"]
+def gradient_sizes(model: nn.Module) -> list[float]:
+    """log10 of the gradient's norm in each part of a patient, for one batch; -9 where there is none."""
+    ids, padding, labels = toy_batch(torch.Generator().manual_seed(9), 64)
+    seed_everything(9)
+    F.cross_entropy(model(ids, padding), labels).backward()
+    sizes = []
+    for part in (model.embed, *model.blocks, model.norm, model.fc, model.head):
+        squares = [p.grad.square().sum().item() for p in part.parameters() if p.grad is not None]
+        sizes.append(math.log10(max(math.sqrt(sum(squares)), 1e-9)))
+    return sizes
+
+
+wards = ["healthy", *FAULTS]
+plots.heatmap(
+    [gradient_sizes(patient(fault, 0)) for fault in wards], rows=wards, vmin=None, xlabel="part", ylabel="",
+    cols=["embed", "block 0", "block 1", "norm", "fc", "head"], title="log10 of the gradient at the first step",
+    alt="A table of exponents, one row for each patient. Frozen and dead_relu have a gradient in the head only, "
+    "zero_gains and constant_weights none below the last norm; the other rows look much like the healthy one.",
+)
+
+# %% question="q3_10" points=10 minutes=45 difficulty=4 uses=["q3_5"] limits={"wall": 120}
+def dead_transformer_fix(model: nn.Module) -> nn.Module:
+    """Find the one fault of an untrained patient, mend it, and return the model; a healthy one stays as it is."""
+    # BEGIN SOLUTION
+    model.requires_grad_(True)
+    model.padding_is = True
+    if (model.positions == model.positions[0]).all():
+        model.positions = sinusoidal_encoding(*model.positions.shape).to(model.positions)
+    for block in model.blocks:
+        block.attn.scale = 1 / math.sqrt(block.attn.q_proj.out_features // block.attn.n_heads)
+    for module in model.modules():
+        if isinstance(module, nn.Dropout) and module.p > 0.5:
+            module.p = 0.0
+        if isinstance(module, nn.LayerNorm) and not module.weight.any():
+            nn.init.ones_(module.weight)
+        if isinstance(module, nn.Linear) and (module.weight == module.weight[0]).all():  # equal units stay equal
+            module.reset_parameters()
+        if isinstance(module, nn.Linear) and module.bias.max() < -1:  # no ReLU behind it would fire
+            nn.init.zeros_(module.bias)
+    return model
+    # END SOLUTION
+
+
+# %% [markdown] help="q3_10"
+# symptom: All faults but one are mended: compare that patient with its healthy twin, parameter by parameter
+# (`state_dict()`), buffer by buffer, and then the settings that are no tensors (`scale`, `p`, `padding_is`,
+# `requires_grad`). The healthy model changed: something is reset without looking whether it was wrong.
+#
+# hint: Write one `if` for each finding, with a test that a healthy model does not meet: all position rows
+# equal; all gains 0; a weight matrix without any spread; biases so low that no ReLU can fire; a dropout that
+# leaves nothing; a scale that is not one over the root of the head's width; parameters that want no gradient;
+# a mask read the wrong way round. Your `sinusoidal_encoding` is a good table; `reset_parameters()` draws a
+# linear layer anew.
+#
+# pseudo-code: Let all parameters want gradients. Set the mask's meaning and each attention's scale as the card
+# says. If the positions do not differ, write a good table. For each layer norm whose gains are all 0: ones.
+# For each linear layer: if its weights are all equal draw them anew; if all its biases are far below 0 set
+# them to 0. For each dropout above one half: switch it off. Return the model.
+
+# %% [markdown]
+# And the ward after your visit: the loss of each patient before and after mending, and what it can do.
+
+# %% tags=["training"]
+with after("q3_5", "q3_10"):
+    panels = {}
+    for fault in FAULTS:
+        model = dead_transformer_fix(patient(fault, 0))
+        losses = train_patient(model, seed=0)
+        panels[f"{fault}: {accuracy(model):.2f}"] = {
+            "mended": torch.tensor(losses).unfold(0, 10, 1).mean(-1), "sick": smooth[fault],
+        }
+    plots.curve_grid(
+        range(STEPS - 9), panels, "step", "loss (mean of 10 steps)", f"After the visit (accuracy; the bar is {BAR})",
+        alt="Eight panels: the mended models' losses fall to nearly 0, the sick ones' do not; each panel names the "
+        "accuracy of the mended model.",
+    )
+
+# %% [markdown]
+# # What to read next
+#
+# You have all the parts of a Transformer on the table, and you have seen how quietly each of them can fail.
+# In **homework 4** an encoder and a decoder made of these layers learn to translate.
+#
+# - Ba, Kiros and Hinton (2016), *Layer normalization*: 3.1, invented for recurrent networks.
+# - Ioffe and Szegedy (2015), *Batch normalization*: 3.3. Its explanation by "covariate shift" has been
+#   disputed since (Santurkar and others, 2018, *How does batch normalization help optimization?*).
+# - Vaswani and others (2017), *Attention is all you need*: blocks, post-norm, sinusoids, on eleven pages.
+# - Su and others (2021), *RoFormer: enhanced Transformer with rotary position embedding*: the rotation of 3.5
+#   put into attention itself.
+# - Xiong and others (2020), *On layer normalization in the Transformer architecture*: pre-norm, post-norm and
+#   warm-up, with the proof behind our picture. Liu and others (2020), *Understanding the difficulty of
+#   training Transformers*, tells a second half of the story.
+# - Hendrycks and Gimpel (2016), *Gaussian error linear units*: GELU.
+# - Devlin and others (2019), *BERT*: the classifier of 3.9, large and pre-trained. Homework 6 comes back to
+#   it.
+# - Karpathy (2019), *A recipe for training neural networks*: a debugger's habits, for the ward of 3.10.
+#
+# Before you hand in, restart the kernel, run everything from top to bottom, and look at the checks once
+# more.
+
+# %%
+grader.check_all()

@@ -1,0 +1,72 @@
+"""The patients of q3_10: the task is as told, a run repeats, and one fault makes the difference."""
+
+import pytest
+import torch
+
+from course_utils.patients import (
+    BAR,
+    CLS,
+    FAULTS,
+    PAD,
+    RUNNERS,
+    Patient,
+    accuracy,
+    mended,
+    patient,
+    toy_batch,
+    train_patient,
+    treat,
+)
+
+
+def same(model):
+    return model
+
+
+def test_the_label_is_the_first_of_four_runners_and_padding_is_on_the_right():
+    ids, padding, labels = toy_batch(torch.Generator().manual_seed(0), 50)
+    assert set(padding.sum(1).tolist()) == set(range(7))
+    for row, padded, label in zip(ids.tolist(), padding.tolist(), labels.tolist(), strict=True):
+        real = [token for token, p in zip(row, padded, strict=True) if not p]
+        runners = [token - 2 for token in real if 2 <= token < 2 + RUNNERS]
+        assert real[0] == CLS and PAD not in real and set(row[len(real) :]) <= {PAD}
+        assert sorted(runners) == list(range(RUNNERS)) and runners[0] == label
+
+
+def test_equal_seeds_give_equal_patients_and_the_random_state_is_left_alone():
+    before = torch.get_rng_state()
+    one, two, other = (patient("healthy", seed).state_dict() for seed in (3, 3, 4))
+    assert all(torch.equal(one[name], two[name]) for name in one)
+    assert not torch.equal(one["embed.weight"], other["embed.weight"])
+    runs = [train_patient(patient("dropout", 0), steps=3, seed=seed) for seed in (1, 1, 2)]
+    assert runs[0] == runs[1] != runs[2] and len(runs[0]) == 3
+    assert torch.equal(before, torch.get_rng_state())
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_changes_the_model_and_it_still_runs(fault):
+    model, ids, padding = patient(fault, 0).eval(), *toy_batch(torch.Generator().manual_seed(1), 8)[:2]
+    assert isinstance(model, Patient) and model(ids, padding).isfinite().all()
+    losses = train_patient(model, steps=2)
+    assert len(losses) == 2 and not model.training
+
+
+def test_an_unknown_fault_is_an_error():
+    with pytest.raises(ValueError, match="no fault"):
+        patient("tired", 0)
+
+
+def test_a_fix_must_return_a_model():
+    with pytest.raises(TypeError, match="return the mended model"):
+        mended(lambda model: None, "frozen", 0)
+
+
+def test_padding_never_moves_a_healthy_model():
+    model, (ids, padding, _) = patient("healthy", 0).eval(), toy_batch(torch.Generator().manual_seed(2), 8)
+    other = torch.where(padding, torch.full_like(ids, 7), ids)
+    torch.testing.assert_close(model(ids, padding), model(other, padding))
+
+
+def test_a_healthy_model_learns_and_a_sick_one_does_not():
+    assert accuracy(treat(same, "healthy", seed=0)) > BAR + 0.1
+    assert accuracy(treat(same, "no_positions", seed=0)) < BAR - 0.2
