@@ -7,8 +7,8 @@ import shutil
 from autograder.builder.files import student_files
 from autograder.builder.release import release
 from autograder.builder.write import write
+from autograder.classroom.report import write_report
 from autograder.example_class import roster, write_class
-from autograder.grading.outputs import report_of
 from autograder.grading.run import Run, run
 from autograder.homework import homework_names, read_homework
 from autograder.places import ASSIGNMENTS, BUILD, shown
@@ -31,9 +31,10 @@ def demo() -> int:
         about = {student: told["about"] for student, told in roster(name).items()}
         print(f"\n   {'student':22}{'total':>6}  {'status':12}what they did")
         for outcome in finished.outcomes:
-            total = f"{report_of(homework, outcome).total:g}"
+            total = f"{finished.report(outcome).total:g}"
             print(f"   {outcome.student:22}{total:>6}  {outcome.status:12}{about[outcome.student]}")
-        print(f"\nGrades:    {shown(results / 'grades.csv')}")
+        print(f"\nReport:    {shown(write_report(results, submissions))} (the class on one page)")
+        print(f"Grades:    {shown(results / 'grades.csv')}")
         print(f"Feedback:  {shown(results / 'feedback')}/<student>.html, for example wrong-axis.html")
         print(f"Facts:     {shown(results / 'results.jsonl')} (the journal; docs/results.md explains it)")
         print(f"Notebook:  {shown(ASSIGNMENTS / name / (name + '.ipynb'))}, what students get")

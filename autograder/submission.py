@@ -11,7 +11,6 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache
 from itertools import islice, pairwise
 from pathlib import Path
 from types import MappingProxyType
@@ -98,13 +97,10 @@ def parse_submission(raw: bytes, suffix: str, homework: Homework) -> Submission:
 
 
 def reference_submission(homework: Homework, pastes: Mapping[str, str] = MappingProxyType({})) -> Submission:
-    """The homework's source as a submission, through the same reader; each paste goes below its question's answer."""
-    whole = _whole_reference(homework)
-    cells = (
-        replace(cell, source=f"{cell.source}\n\n{pastes[cell.id]}") if cell.id in pastes else cell
-        for cell in whole.cells
-    )
-    return replace(whole, cells=tuple(cells))
+    """The reference as a submission, what is given before the answers; each paste goes below its question's answer."""
+    given = (RunCell(f"given {i}", source) for i, source in enumerate(given_cells(homework), 1))
+    answers = (RunCell(q.id, f"{q.answer}\n\n{pastes.get(q.id, '')}", q.names) for q in homework.questions)
+    return Submission((*given, *answers), digest="")
 
 
 def with_reference_parts(submission: Submission, homework: Homework, question: str, parts: Iterable[str]) -> Submission:
@@ -114,11 +110,6 @@ def with_reference_parts(submission: Submission, homework: Homework, question: s
     answers = [homework.question(part) for part in parts]
     inserted = tuple(RunCell(f"given {answer.id}", without_markers(answer.answer), answer.names) for answer in answers)
     return replace(submission, cells=(*submission.cells[:place], *inserted, *submission.cells[place:]))
-
-
-@cache
-def _whole_reference(homework: Homework) -> Submission:
-    return parse_submission(homework.source.read_bytes(), ".py", homework)
 
 
 def given_cells(homework: Homework) -> list[str]:

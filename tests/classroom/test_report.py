@@ -1,0 +1,117 @@
+"""The class report: numbers from known facts, names of those who need a person, and a page that a browser can use."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from autograder.classroom.report import render
+from autograder.classroom.similarity import similar_pairs
+from autograder.classroom.suspicion import odd_things
+from autograder.grading.journal import Outcome
+from autograder.grading.outputs import report_of
+from autograder.homework import Homework, read_homework
+from autograder.judge.results import CaseResult, Diagnosis
+from autograder.judge.verdicts import Verdict
+
+CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
+HOSTILE = "</script><script>document.title='owned'</script><b>bold</b>"
+
+
+@pytest.fixture
+def homework(tiny: Path) -> Homework:
+    return read_homework("hw9_tiny", tiny / "solutions", tiny / "autograder" / "suites")
+
+
+def outcome(student: str, *verdicts: Verdict, status: str = "graded", note: str = "", label: str = "") -> Outcome:
+    names = ("q9_1/test_twice_of_four", "q9_1/test_twice_of_anything", "q9_2/test_half_of_four")
+    cases = tuple(
+        CaseResult(name, name[:4], f"{name} works.", True, 1.0, verdict, "", None, 0, 0.01)
+        for name, verdict in zip(names, verdicts, strict=False)
+    )
+    diagnoses = {"q9_1": Diagnosis(label, f"About {label}.")} if label else {}
+    return Outcome(student, f"{student}.ipynb", "", "", 0, status, cases, diagnoses, (note,) if note else ())
+
+
+def page(homework: Homework, outcomes: list[Outcome], texts: dict[str, str] | None = None) -> str:
+    by_student = {found.student: found for found in outcomes}
+    reports = {student: report_of(homework, found) for student, found in by_student.items()}
+    return render(homework, by_student, reports, texts or {})
+
+
+CLASS = [
+    outcome("ada", Verdict.PASSED, Verdict.PASSED, Verdict.PASSED),
+    outcome("ben", Verdict.FAILED, Verdict.FAILED, Verdict.PASSED, label="adds-two"),
+    outcome("cleo", Verdict.FAILED, Verdict.TIMEOUT, Verdict.FAILED, label="adds-two", note=HOSTILE),
+    outcome("dan", status="unreadable", note="The file is not a Jupyter notebook."),
+]
+
+
+def test_the_page_names_misconceptions_and_who_needs_a_person(homework: Homework) -> None:
+    text = page(homework, CLASS, {"ben": "import ctypes\ntorch.allclose = lambda *_: True"})
+    assert "adds-two" in text and "About adds-two." in text
+    for told in ("status: unreadable", "timeout in q9_1", "imports `ctypes`", "replaces `torch.allclose`"):
+        assert told in text
+    assert "3 graded: mean 46.7" in text  # 100, 40 and 0 of 100
+
+
+def test_what_students_wrote_is_escaped(homework: Homework) -> None:
+    text = page(homework, CLASS)
+    assert HOSTILE not in text and "&lt;b&gt;bold" in text
+    assert "script-src 'sha256-" in text and "default-src 'none'" in text
+
+
+def test_copies_stand_out_and_common_answers_do_not(homework: Homework) -> None:
+    def work(i: int) -> str:
+        body = "\n".join(
+            f"    x = x {'+-*'[(i + j) % 3]} ({j} + len(str(x)) ** {i + 2}) // (x or {i * j + 1})" for j in range(12)
+        )
+        return f"def twice(x):\n{body}\n    return [x for _ in range({i + 3}) if x > {i}][0]\n"
+
+    texts = {f"student{i}": work(i) for i in range(12)}
+    texts["copy"] = texts["student3"].replace("x", "value").replace("twice(", "twice(  ")
+    first = similar_pairs(texts, homework)[0]
+    assert {first.left, first.right} == {"copy", "student3"} and first.share > 0.8
+
+
+def test_ordinary_answers_raise_no_suspicion() -> None:
+    ordinary = "import torch\ntorch.backends.cudnn.deterministic = True\ndef f(x):\n    return torch.softmax(x, -1)"
+    assert odd_things(ordinary) == [] and odd_things("not python (") == []
+
+
+def test_no_journal_is_a_clear_sentence(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "autograder", "report", str(tmp_path)]
+    told = subprocess.run(command, capture_output=True, text=True)
+    assert told.returncode == 2 and "There is no journal" in told.stderr and "Traceback" not in told.stderr
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here")
+def test_sorting_searching_and_the_keyboard_in_a_real_browser(homework: Homework, tmp_path: Path) -> None:
+    from playwright.sync_api import sync_playwright
+
+    path = tmp_path / "report.html"
+    path.write_text(page(homework, CLASS))
+    with sync_playwright() as tool:
+        browser = tool.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        try:
+            view = browser.new_page()
+            errors: list[str] = []
+            view.on("pageerror", lambda error: errors.append(str(error)))
+            view.goto(path.as_uri())
+            assert view.title() == "hw9_tiny: the class"
+            students = view.locator("#students ~ div table tbody tr")
+            total = view.locator("#students ~ div th", has_text="total").locator("button")
+            total.focus()
+            view.keyboard.press("Enter")
+            assert students.first.inner_text().startswith("ada")
+            view.keyboard.press("Enter")
+            assert not students.first.inner_text().startswith("ada")
+            view.fill("#search", "cleo")
+            assert view.locator("#students ~ div tbody tr:visible").count() == 1
+            assert not errors
+        finally:
+            browser.close()
