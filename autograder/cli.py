@@ -6,10 +6,15 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from autograder.box.keeper import start_ahead
 from autograder.errors import BadInput
 from autograder.judge.verdicts import Infrastructure
 from autograder.places import ASSIGNMENTS, BUILD, shown
+
+if TYPE_CHECKING:
+    from autograder.grading.by_hand import Desk
 
 OK, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 
@@ -69,6 +74,7 @@ def _parser() -> argparse.ArgumentParser:
     grade.add_argument("--question", help="grade this question alone")
     grade.add_argument("--seed", type=int, default=0, help="seed of the random inputs")
     grade.add_argument("--public-only", action="store_true", help="only the checks that students have: a quick look")
+    grade.add_argument("--gradebook", metavar="URL", help="enter the scores here: an nbgrader course, or its database")
     grade.add_argument(
         "--regrade", action="store_true", help="grade again what is graded; score changes are told first"
     )
@@ -80,6 +86,57 @@ def _parser() -> argparse.ArgumentParser:
     replay.add_argument("result", help="the id that the feedback quotes: <student>/<question>/<case>")
     replay.add_argument("--out", type=Path, required=True, help="the folder that `grade` wrote")
     replay.add_argument("--submissions", type=Path, required=True, help="what `grade` was given")
+
+    nbgrader = commands.add_parser("nbgrader", help="work with nbgrader").add_subparsers(
+        required=True, metavar="ACTION"
+    )
+    init = _command(
+        nbgrader, "init", _nbgrader_init, "lay out an nbgrader course whose autograde is the judge",
+        "autograder nbgrader init my_course hw1_attention",
+    )  # fmt: skip
+    init.add_argument("course", type=Path, help="the course's folder, new or made by this command before")
+    init.add_argument("homework", nargs="*", help="default: all")
+    init.add_argument("--db-url", help="a database, such as postgresql://... (default: gradebook.db in the folder)")
+
+    report = _command(
+        commands, "report", _report, "write one page about the whole class: report.html",
+        "autograder report results --submissions submissions.zip",
+    )  # fmt: skip
+    report.add_argument("out", type=Path, metavar="DIR", help="the folder that `grade` wrote")
+    report.add_argument("--submissions", type=Path, help="what `grade` was given: compares submissions too")
+
+    otter = _command(
+        commands, "otter", _otter, "write autograder.zip files for otter, graded by the judge",
+        "autograder otter out hw1_attention",
+    )  # fmt: skip
+    otter.add_argument("out", type=Path, help="the zip becomes OUT/<homework>/autograder.zip")
+    otter.add_argument("homework", nargs="*", help="default: all")
+
+    gradescope = _command(
+        commands, "gradescope", _gradescope, "write the zip for a Gradescope autograder",
+        "autograder gradescope hw1_attention --late 10 --attempts 20",
+    )  # fmt: skip
+    gradescope.add_argument("homework")
+    gradescope.add_argument("--out", type=Path, default=BUILD / "gradescope", help="folder (default: build/gradescope)")
+    gradescope.add_argument("--attempts", type=int, default=0, help="that are graded (default: any number)")
+    gradescope.add_argument("--late", type=float, metavar="PERCENT", help="taken off per day begun (default: 10)")
+    gradescope.add_argument(
+        "--grace", type=float, metavar="MINUTES", help="late by no more costs nothing (default: 15)"
+    )
+    gradescope.add_argument("--most", type=float, metavar="PERCENT", help="taken off at most (default: 50)")
+    gradescope.add_argument(
+        "--hidden", default="after_published", choices=["visible", "after_due_date", "after_published", "hidden"],
+        help="when students see hidden cases (default: after_published)",
+    )  # fmt: skip
+
+    export = _command(
+        commands, "export", _export, "write grades in the columns that a grade book imports",
+        "autograder export results --to canvas --roster canvas.csv",
+    )  # fmt: skip
+    export.add_argument("results", type=Path, help="the folder that `grade` wrote")
+    export.add_argument("--to", required=True, choices=["canvas", "gradescope", "csv", "nbgrader"])
+    export.add_argument("--roster", type=Path, help="the class as that system exports it")
+    export.add_argument("--out", type=Path, help="file (default: RESULTS/<to>.csv)")
 
     _command(commands, "doctor", _doctor, "show which boxes work here and what each guarantees", "autograder doctor")
     _command(commands, "demo", _demo, "build, release and grade the example class", "autograder demo")
@@ -117,7 +174,7 @@ def _build(options: argparse.Namespace) -> int:
     for homework in homeworks:
         files = student[homework.name]
         changed = write(files, [ASSIGNMENTS / homework.name])
-        write(staff_files(homework, files), [BUILD / homework.name])
+        write(staff_files(homework), [BUILD / homework.name])
         print(
             f"{homework.name}: {len(files)} files, {len(changed)} changed; for staff: {shown(BUILD / homework.name)}/"
         )
@@ -149,7 +206,8 @@ def _verify(options: argparse.Namespace) -> int:
 
 
 def _grade(options: argparse.Namespace) -> int:
-    from autograder.grading.outputs import report_of
+    if not options.scheduler:
+        start_ahead(options.sandbox)  # while we import torch, its own process does too
     from autograder.grading.run import Run, run
 
     finished = run(
@@ -165,10 +223,11 @@ def _grade(options: argparse.Namespace) -> int:
             seed=options.seed,
             regrade=options.regrade,
             public_only=options.public_only,
-        )
+        ),
+        desk=_desk(options.gradebook),
     )
     troubled = [outcome for outcome in finished.outcomes if outcome.status == "infrastructure"]
-    totals = [report_of(finished.homework, outcome).total for outcome in finished.outcomes]
+    totals = [finished.report(outcome).total for outcome in finished.outcomes]
     mean = f", mean {sum(totals) / len(totals):.1f}" if totals else ""
     print(
         f"{len(finished.outcomes)} submissions, {finished.graded} graded now{mean}. "
@@ -181,10 +240,69 @@ def _grade(options: argparse.Namespace) -> int:
     return FAILED if troubled else OK
 
 
+def _desk(gradebook: str | None) -> Desk | None:
+    if gradebook is None:
+        return None
+    from autograder.frontends.gradebook import GradebookDesk
+
+    return GradebookDesk(gradebook)
+
+
+def _nbgrader_init(options: argparse.Namespace) -> int:
+    from autograder.frontends.nbgrader import init
+
+    changed = init(options.course, _names(options.homework), options.db_url)
+    print(f"{options.course}: an nbgrader course; {len(changed)} files changed. Next, in that folder:")
+    for name in _names(options.homework):
+        print(f"  nbgrader generate_assignment {name} --force")
+    return OK
+
+
+def _otter(options: argparse.Namespace) -> int:
+    from autograder.frontends.otter import otter_zip
+    from autograder.homework import read_homework
+
+    for name in _names(options.homework):
+        print(shown(otter_zip(read_homework(name), options.out)))
+    return OK
+
+
+def _gradescope(options: argparse.Namespace) -> int:
+    from autograder.frontends.gradescope import bundle
+    from autograder.frontends.gradescope_run import Settings
+    from autograder.frontends.late import LatePolicy
+    from autograder.homework import read_homework
+
+    told = {"percent_per_day": options.late, "grace_minutes": options.grace, "most_percent": options.most}
+    late = LatePolicy(**{name: value for name, value in told.items() if value is not None})
+    settings = Settings(options.homework, options.hidden, options.attempts, late)
+    print(shown(bundle(read_homework(options.homework), options.out, settings)))
+    return OK
+
+
+def _export(options: argparse.Namespace) -> int:
+    from autograder.frontends.exports import export
+
+    done = export(options.results, options.to, options.roster, options.out)
+    print(f"{done.path}: {done.rows} rows.")
+    if done.missing:
+        print(f"In the roster, but without a submission: {', '.join(done.missing)}.")
+    if done.unknown:
+        print(f"Graded, but not in the roster, see {done.path.stem}-unknown.csv: {', '.join(done.unknown)}.")
+    return FAILED if done.unknown else OK
+
+
 def _replay(options: argparse.Namespace) -> int:
     from autograder.grading.replay import replay
 
     return replay(options.result, options.out, options.submissions)
+
+
+def _report(options: argparse.Namespace) -> int:
+    from autograder.classroom.report import write_report
+
+    print(f"Open {shown(write_report(options.out, options.submissions))}")
+    return OK
 
 
 def _doctor(options: argparse.Namespace) -> int:

@@ -10,7 +10,7 @@ import nbformat
 
 from autograder.builder.notebooks import student_cells
 from autograder.errors import BadInput
-from autograder.homework import Homework
+from autograder.homework import Homework, without_markers
 from autograder.places import COURSE
 
 
@@ -37,6 +37,8 @@ def write_class(homework: Homework, folder: Path) -> list[Path]:
 def _notebook(homework: Homework, cells: dict[str, list[nbformat.NotebookNode]], told: dict[str, Any]) -> str:
     made = [nbformat.from_dict(cell) for cell in nbformat.from_dict({"cells": cells[told["start"]]}).cells]
     for cell in made:
+        if cell.cell_type == "markdown":
+            cell.source = without_markers(cell.source)
         question = cell.metadata.get("nbgrader", {}).get("grade_id", "")
         if question in told.get("answers", {}):
             cell.source = _answer(homework, cells, question, told["answers"][question])

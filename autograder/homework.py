@@ -202,9 +202,9 @@ def _filled(path: Path, cell: PercentCell, problems: list[Problem]) -> PercentCe
 
 
 def without_markers(source: str) -> str:
-    """Code without the lines that mark its solution regions."""
+    """Code or text without the lines that mark its solution regions."""
     lines = source.split("\n")
-    return "\n".join(line for line in lines if not re.fullmatch(rf"\s*# ({BEGIN}|{END})", line))
+    return "\n".join(line for line in lines if not re.fullmatch(rf"\s*(# )?({BEGIN}|{END})", line))
 
 
 def _python_problems(path: Path, cell: PercentCell) -> Iterator[Problem]:

@@ -178,7 +178,7 @@ def _misses(job: Job, result: QuestionResult, integration: set[str]) -> Iterator
                 yield f"is untouched, but {_told(case)}"
     else:
         for case in result.cases:
-            if case.detail or case.verdict is Verdict.INFRASTRUCTURE:
+            if case.verdict is Verdict.INFRASTRUCTURE or (case.detail and case.verdict is Verdict.FAILED):
                 yield f"makes the suite stumble: {_told(case)}: {case.detail.strip().rpartition(chr(10))[2]}"
         if result.score >= result.points:
             yield "keeps every point"

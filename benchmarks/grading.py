@@ -23,7 +23,7 @@ from pathlib import Path
 
 import nbformat
 
-from autograder.builder.files import staff_files, student_files
+from autograder.builder.files import student_files
 from autograder.builder.notebooks import source_notebook
 from autograder.example_class import write_class
 from autograder.homework import Homework, read_homework
@@ -136,10 +136,9 @@ def in_a_cell(checks: str) -> str:
 
 def otter(homework: Homework, folder: Path, models: list[nbformat.NotebookNode], count: int) -> float:
     """`otter run`, one submission after the other, with the public test files."""
-    student = student_files(homework)
     tests = folder / "tests"
     tests.mkdir(parents=True)
-    for path, content in staff_files(homework, student).items():
+    for path, content in student_files(homework).items():
         if path.parent.name == "tests":
             (tests / path.name).write_bytes(content)
     timed([str(BIN / "otter"), "generate", "-t", "tests", "-o", "autograder.zip", "--no-environment"], folder)

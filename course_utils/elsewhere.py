@@ -28,7 +28,7 @@ def try_elsewhere(
 
     Gives "fine", "wrong" with the reason, or "cannot tell": the stand-in cannot run code that looks at values.
     """
-    function = target(*init, **(init_kwargs or {})) if inspect.isclass(target) else target
+    function: Any = target(*init, **(init_kwargs or {})) if inspect.isclass(target) else target
     function(*_moved(call, torch.clone), **_moved(kwargs or {}, torch.clone))  # what fails here is no matter of devices
     if torch.cuda.is_available():
         return _on_cuda(function, call, kwargs or {})

@@ -224,6 +224,66 @@ def sphere(
     return Picture(figure, alt)
 
 
+@_styled
+def images(
+    panels: Mapping[str, Any],
+    title: str = "",
+    *,
+    alt: str,
+    patch: int | None = None,
+    over: Mapping[str, Any] | None = None,
+    columns: int = 8,
+    vmin: float | None = 0.0,
+    vmax: float | None = 1.0,
+) -> Picture:
+    """Images [H, W] or [C, H, W], each under its name, on one grey scale (three channels in colour).
+
+    `patch` draws the borders of the patches; `over` lays maps [rows, cols], by the same names, over the images.
+    """
+    pictures = {name: _array(panel) for name, panel in panels.items()}
+    vmin = min(p.min() for p in pictures.values()) if vmin is None else vmin
+    vmax = max(p.max() for p in pictures.values()) if vmax is None else vmax
+    columns = min(columns, len(pictures))
+    rows = -(-len(pictures) // columns)
+    figure = Figure(figsize=(min(1.45 * columns + 0.3, 12.0), 1.65 * rows + 0.4), layout="constrained")
+    grid = figure.subplots(rows, columns, squeeze=False)
+    for axes in grid.flat:
+        axes.set_axis_off()
+    for axes, (name, picture) in zip(grid.flat, pictures.items(), strict=False):
+        picture = picture if picture.ndim == 2 else picture[0] if len(picture) == 1 else np.moveaxis(picture, 0, -1)
+        height, width = picture.shape[:2]
+        extent = (0, width, height, 0)
+        axes.imshow(picture, cmap="gray", vmin=vmin, vmax=vmax, extent=extent)
+        if over is not None:
+            axes.imshow(_array(over[name]), alpha=0.6, extent=extent)
+        if patch is not None:
+            axes.vlines(np.arange(0, width + 1, patch), 0, height, color="#E69F00", linewidth=0.8)
+            axes.hlines(np.arange(0, height + 1, patch), 0, width, color="#E69F00", linewidth=0.8)
+        axes.set_title(name, fontsize=11)
+    figure.suptitle(title)
+    return Picture(figure, alt)
+
+
+@_styled
+def token_tables(panels: Mapping[str, tuple[Sequence[Sequence[str]], Any]], title: str = "", *, alt: str) -> Picture:
+    """Tables of words, one below the other: {name: (rows of words, which of them are padding)}; padding is grey."""
+    longest = max(len(row) for rows, _ in panels.values() for row in rows)
+    heights = [len(rows) for rows, _ in panels.values()]
+    size = (min(1.2 + 0.85 * longest, 12.0), 0.36 * sum(heights) + 0.45 * len(panels) + 0.5)
+    figure = Figure(figsize=size, layout="constrained")
+    grid = figure.subplots(len(panels), 1, squeeze=False, height_ratios=heights)[:, 0]
+    for axes, (name, (rows, padding)) in zip(grid, panels.items(), strict=True):
+        axes.set(xlim=(0, longest), ylim=(len(rows), 0), yticks=[], xticks=[])
+        axes.set_title(name, loc="left")
+        axes.spines[:].set_visible(False)
+        for (i, j), padded in np.ndenumerate(_array(padding) > 0):
+            axes.fill_between([j, j + 1], i, i + 1, facecolor="#d0d0d0" if padded else "none", edgecolor="#999999")
+            colour = "#666666" if padded else "black"
+            axes.text(j + 0.5, i + 0.5, rows[i][j], ha="center", va="center", fontsize=9, color=colour)
+    figure.suptitle(title)
+    return Picture(figure, alt)
+
+
 def _panel(xlabel: str, ylabel: str, title: str) -> tuple[Figure, Axes]:
     figure = Figure(figsize=(7.0, 4.0), layout="constrained")
     axes = figure.subplots()

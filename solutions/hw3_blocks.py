@@ -277,7 +277,7 @@ with after("q3_1", "q3_2"):
 #   (layer norm of each row) and `"batch"` (batch norm in training mode). An entry counts if changing it can
 #   change the output, for some $x$.
 
-# %% question="q3_3" points=8 minutes=15 difficulty=2
+# %% question="q3_3" points=8 minutes=15 difficulty=2 uses=["q3_1"]
 def batch_norm(x: Tensor, gamma: Tensor, beta: Tensor, eps: float = 1e-5) -> Tensor:
     """Training-mode batch norm, every column over the rows: x [B, D], gamma [D], beta [D] -> [B, D]."""
     # BEGIN SOLUTION

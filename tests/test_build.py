@@ -42,6 +42,7 @@ def solution_lines(homework: Homework) -> set[str]:
             code = line.split("  # ")[0].strip()
             if inside and BEGIN not in line and len(code) > 24:
                 lines.add(code)
+    lines |= {line for asked in homework.explanations for line in asked.answer.splitlines() if len(line) > 24}
     assert len(lines) > 2 * len(homework.questions)
     return lines
 

@@ -66,7 +66,7 @@ def plan_for(name: str) -> Plan:
     return Plan(
         backend=name,
         privileged=privileged,
-        first_user=_free_users(),
+        first_user=free_users(),
         readable=readable,
         hidden=_hidden(readable),
         view=tuple(view),
@@ -111,7 +111,7 @@ def _hidden(readable: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _free_users() -> int:
+def free_users() -> int:
     """The first of `USERS` user ids that no person has: from high up, or below 65536 in a small user namespace."""
     with open("/proc/self/uid_map") as file:
         highest = max(int(inner) + int(length) for inner, _, length in map(str.split, file))

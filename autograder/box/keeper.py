@@ -10,14 +10,18 @@ import socket
 import subprocess
 import tempfile
 import time
-from dataclasses import asdict, dataclass
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from functools import cache
 from typing import Any
 
-from autograder.box.backends import launch, plan_for
+from autograder.box.backends import BACKENDS, free_users, launch, plan_for
+from autograder.box.limits import Limits
 from autograder.judge.verdicts import Infrastructure
 
 _START = 180.0  # seconds for importing torch on a busy machine
 _ANSWER = 60.0
+STRONG = ("bwrap", "namespaces")  # in order of preference; "process" must be asked for by name
 
 
 class ZygoteLost(Exception):
@@ -35,17 +39,28 @@ class Ending:
 class Keeper:
     """A running zygote."""
 
-    def __init__(self, backend: str, *, warm: bool = True) -> None:
-        """Start it and come back at once; without `warm` it imports nothing, for a quick trial."""
+    def __init__(self, backend: str, *, warm: bool = True, root: Keeper | None = None) -> None:
+        """Start it and come back at once; without `warm` it imports nothing, for a quick trial.
+
+        With a `root` it is a fork of that zygote; its end of the control socket is all that is needed for it, so the
+        caller may be a fork of the root's owner.
+        """
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self._errors = tempfile.TemporaryFile()
         self._ready = False
         self._endings: dict[int, Ending | None] = {}
         self._opened: dict[int, str | None] = {}
+        self._process: subprocess.Popen[bytes] | None = None
         try:
-            self._plan = plan_for(backend)
-            self._process: subprocess.Popen[bytes] = launch(self._plan, theirs.fileno(), self._errors.fileno())
-            self._control.send(json.dumps({"plan": asdict(self._plan), "warm": warm}).encode())
+            if root is None:
+                self._errors = tempfile.TemporaryFile()
+                self._plan = plan_for(backend)
+                self._process = launch(self._plan, theirs.fileno(), self._errors.fileno())
+                self._control.send(json.dumps({"plan": asdict(self._plan), "warm": warm}).encode())
+            else:
+                self._errors = root._errors
+                self._plan = replace(root._plan, first_user=free_users())
+                message = json.dumps({"op": "branch", "first_user": self._plan.first_user}).encode()
+                socket.send_fds(root._control, [message], [theirs.fileno()])
         except OSError as error:
             raise ZygoteLost(f"it cannot be started: {error}") from None
         finally:
@@ -68,12 +83,16 @@ class Keeper:
 
     def close_box(self, serial: int) -> Ending:
         """Kill a box, unless it is dead already, and wait until nothing is left of it."""
-        if self._endings[serial] is None:
-            try:
-                self._control.send(json.dumps({"op": "kill", "box": serial}).encode())
-            except OSError as error:
-                raise ZygoteLost(str(error)) from None
+        self._kill(serial)
         return self.ending(serial)
+
+    def let_go(self, serial: int) -> None:
+        """Kill a box and do not wait: it is dead before the next one opens, and buried while that one is at work."""
+        if self._plan.backend == "process":  # orphans of the next box could be taken for this one's
+            self.close_box(serial)
+        else:
+            self._kill(serial)
+            del self._endings[serial]
 
     def ending(self, serial: int, seconds: float = _ANSWER) -> Ending:
         """How a box ended, once it has."""
@@ -82,9 +101,23 @@ class Keeper:
         assert ending is not None
         return ending
 
+    def _kill(self, serial: int) -> None:
+        if self._endings[serial] is None:
+            try:
+                self._control.send(json.dumps({"op": "kill", "box": serial}).encode())
+            except OSError as error:
+                raise ZygoteLost(str(error)) from None
+
     def close(self) -> None:
         """Hang up; the zygote ends its boxes and itself."""
+        with suppress(OSError):  # it is gone already, or does not listen
+            self._control.shutdown(socket.SHUT_WR)
+            self._control.settimeout(10)
+            while self._control.recv(65536):
+                continue
         self._control.close()
+        if self._process is None:
+            return
         try:
             self._process.wait(10)
         except subprocess.TimeoutExpired:
@@ -113,10 +146,72 @@ class Keeper:
             self._ready = True
         elif "opened" in message:
             self._opened[message["box"]] = None if message["opened"] else message["detail"]
-        else:
+        elif message["box"] in self._endings:
             self._endings[message["box"]] = Ending(message["ended"], message["code"])
 
     def _last_words(self) -> str:
         self._errors.seek(0)
         lines = self._errors.read()[-4000:].decode("utf-8", "replace").strip().splitlines()
         return lines[-1] if lines else "it died without a word"
+
+
+@cache
+def trouble(backend: str) -> str | None:
+    """Why a backend does not work on this machine, or None: found out by opening a box with it."""
+    ours, theirs = socket.socketpair()
+    keeper = None
+    try:
+        keeper = Keeper(backend, warm=False)
+        keeper.open(0, Limits().as_dict(), theirs)
+        keeper.close_box(0)
+        return None
+    except (ZygoteLost, Infrastructure) as error:
+        return str(error)
+    finally:
+        ours.close()
+        theirs.close()
+        if keeper is not None:
+            keeper.close()
+
+
+def available() -> list[str]:
+    """The backends that work here, strongest first."""
+    return [name for name in BACKENDS if trouble(name) is None]
+
+
+def pick(backend: str = "auto") -> str:
+    """The backend to use; `Infrastructure` with a remedy if it does not work."""
+    if backend == "auto":
+        for name in STRONG:
+            if trouble(name) is None:
+                return name
+        reasons = "; ".join(f"{name}: {trouble(name)}" for name in STRONG)
+        raise Infrastructure(
+            f"No sandbox works here ({reasons}). Install bubblewrap or allow user namespaces; "
+            "`--sandbox process` runs student code with resource limits only."
+        )
+    if backend not in BACKENDS:
+        raise Infrastructure(f"There is no sandbox called {backend}: choose auto, {', '.join(BACKENDS)}.")
+    if (reason := trouble(backend)) is not None:
+        raise Infrastructure(f"The sandbox {backend} does not work here: {reason}.")
+    return backend
+
+
+STARTED: dict[str, Keeper] = {}  # by backend: the zygote of which those of this process and its forks are forks
+
+
+def start_ahead(backend: str) -> str:
+    """Pick a backend and have its zygote warm up while this process does other things; once for all workers."""
+    name = pick(backend)
+    if name not in STARTED:
+        try:
+            STARTED[name] = Keeper(name)
+        except ZygoteLost as error:
+            raise Infrastructure(f"The process that keeps the boxes {error}.") from None
+    return name
+
+
+def stop() -> None:
+    """End what was started ahead."""
+    while STARTED:
+        STARTED.popitem()[1].close()

@@ -8,59 +8,17 @@ with BoxFactory("auto") as boxes:
 from __future__ import annotations
 
 import itertools
+import os
 import signal
 import socket
-from functools import cache
 
-from autograder.box.backends import BACKENDS
 from autograder.box.channel import SocketChannel
-from autograder.box.keeper import Keeper, ZygoteLost
+from autograder.box.keeper import STARTED, STRONG, Keeper, ZygoteLost, available, pick, trouble
 from autograder.box.limits import MB, Limits
 from autograder.judge.verdicts import Infrastructure, StudentCrash, StudentMemory, StudentTimeout
 
-STRONG = ("bwrap", "namespaces")  # in order of preference; "process" must be asked for by name
-
-
-@cache
-def trouble(backend: str) -> str | None:
-    """Why a backend does not work on this machine, or None: found out by opening a box with it."""
-    ours, theirs = socket.socketpair()
-    keeper = None
-    try:
-        keeper = Keeper(backend, warm=False)
-        keeper.open(0, Limits().as_dict(), theirs)
-        keeper.close_box(0)
-        return None
-    except (ZygoteLost, Infrastructure) as error:
-        return str(error)
-    finally:
-        ours.close()
-        theirs.close()
-        if keeper is not None:
-            keeper.close()
-
-
-def available() -> list[str]:
-    """The backends that work here, strongest first."""
-    return [name for name in BACKENDS if trouble(name) is None]
-
-
-def pick(backend: str = "auto") -> str:
-    """The backend to use; `Infrastructure` with a remedy if it does not work."""
-    if backend == "auto":
-        for name in STRONG:
-            if trouble(name) is None:
-                return name
-        reasons = "; ".join(f"{name}: {trouble(name)}" for name in STRONG)
-        raise Infrastructure(
-            f"No sandbox works here ({reasons}). Install bubblewrap or allow user namespaces; "
-            "`--sandbox process` runs student code with resource limits only."
-        )
-    if backend not in BACKENDS:
-        raise Infrastructure(f"There is no sandbox called {backend}: choose auto, {', '.join(BACKENDS)}.")
-    if (reason := trouble(backend)) is not None:
-        raise Infrastructure(f"The sandbox {backend} does not work here: {reason}.")
-    return backend
+__all__ = ["STRONG", "Box", "BoxFactory", "available", "pick", "trouble"]
+_count = itertools.count(1)
 
 
 class Box:
@@ -82,12 +40,12 @@ class Box:
             theirs.close()
 
     def close(self) -> None:
-        """End it; afterwards none of its processes or files is left."""
+        """End it, with all its processes and files."""
         self.channel.close()
         if self._open:
             self._open = False
             try:
-                self._keeper.close_box(self._serial)
+                self._keeper.let_go(self._serial)
             except ZygoteLost:  # then its boxes are gone too, and the next one starts another
                 pass
 
@@ -128,11 +86,10 @@ class BoxFactory:
         self.backend = pick(backend)
         self.limits = limits or Limits()
         self._keeper: Keeper | None = None
-        self._serials = itertools.count(1)
 
     def __enter__(self) -> BoxFactory:
         try:
-            self._keeper = self._keeper or Keeper(self.backend)  # warms up while the judge does other things
+            self._keeper = self._keeper or Keeper(self.backend, root=STARTED.get(self.backend))
         except ZygoteLost as error:
             raise Infrastructure(f"The process that keeps the boxes {error}.") from None
         return self
@@ -152,6 +109,7 @@ class BoxFactory:
             return self._open(limits or self.limits)
         except ZygoteLost:
             self.close()
+            STARTED.pop(self.backend, None)
         try:
             return self._open(limits or self.limits)
         except ZygoteLost as error:
@@ -160,4 +118,5 @@ class BoxFactory:
     def _open(self, limits: Limits) -> Box:
         self.__enter__()
         assert self._keeper is not None
-        return Box(self._keeper, next(self._serials), limits)
+        serial = os.getpid() * 2**20 + next(_count)  # no other worker of the same zygote has it
+        return Box(self._keeper, serial, limits)

@@ -18,7 +18,7 @@ import signal
 import socket
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from autograder.box import jail, kernel
@@ -59,10 +59,12 @@ def main(descriptor: int) -> None:
     finally:
         if plan.scratch:
             shutil.rmtree(plan.scratch, ignore_errors=True)
+    os._exit(0)  # there is nothing to tidy up, and torch would take its time
 
 
 def warm_up() -> None:
     """Import what students use and what torch imports late; start no thread and no backward pass."""
+    gc.disable()  # there is no garbage in imports
     import torch
     from torch import nn
 
@@ -82,11 +84,14 @@ def warm_up() -> None:
     torch.einsum("ij,jk->ik", torch.ones(2, 2), torch.ones(2, 2)).softmax(-1)
     nn.GRU(2, 2)(torch.ones(1, 1, 2))
     nn.LayerNorm(2)(layer(torch.ones(1, 2)))
+    importlib.import_module("course_utils.elsewhere").try_elsewhere(torch.relu, call=[torch.ones(2)])
     tasks = len(os.listdir("/proc/self/task"))
     if tasks != 1:
         raise RuntimeError(f"the zygote has {tasks} threads: a fork would lose them")
     gc.collect()
     gc.freeze()
+    gc.enable()
+    kernel.use_huge_pages()
 
 
 class Zygote:
@@ -96,6 +101,7 @@ class Zygote:
         self._control = control
         self._plan = plan
         self._boxes: dict[int, _Box] = {}
+        self._branches: set[int] = set()
         self._own_namespace: int | None = None
         if plan.backend == "process":
             kernel.adopt_orphans()
@@ -135,8 +141,25 @@ class Zygote:
     def _obey(self, message: dict[str, Any], descriptors: list[int]) -> None:
         if message["op"] == "open":
             self._open(message["box"], message["limits"], descriptors[0])
+        elif message["op"] == "branch":
+            self._branch(message["first_user"], descriptors[0])
         elif (box := self._boxes.get(message["box"])) is not None:
             self._kill(box, "closed")
+
+    def _branch(self, first_user: int, control: int) -> None:
+        """Fork another zygote, as warm and as innocent as this one, that obeys whoever is at the end of `control`."""
+        if self._own_namespace is not None:
+            kernel.setns(self._own_namespace, kernel.CLONE_NEWPID)
+        pid = os.fork()
+        if pid == 0:
+            try:
+                for connection in (self._control, self._woken, self._waker):
+                    connection.close()
+                Zygote(socket.socket(fileno=control), replace(self._plan, first_user=first_user)).run()
+            finally:
+                os._exit(0)
+        os.close(control)
+        self._branches.add(pid)
 
     def _open(self, serial: int, limits: dict[str, float], channel: int) -> None:
         ours, theirs = os.pipe()
@@ -235,7 +258,7 @@ class Zygote:
 
     def _orphans(self) -> set[int]:
         """Processes that boxes have left to us; only where a box has no process namespace of its own."""
-        known = {box.pid for box in self._boxes.values()}
+        known = {box.pid for box in self._boxes.values()} | self._branches
         found: set[int] = set()
         for pid in _children(os.getpid()) - known:
             found |= _family(pid)

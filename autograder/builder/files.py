@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
-
 import nbformat
 
 from autograder.builder.checks import public_test_file
-from autograder.builder.notebooks import solution_notebook, source_notebook, student_notebook
+from autograder.builder.notebooks import solution_notebook, student_notebook
 from autograder.builder.write import Files
 from autograder.homework import Homework
 from autograder.judge.diagnosis import Diagnostician
-from autograder.places import ASSIGNMENTS, BUILD, LOCK
+from autograder.places import ASSIGNMENTS, BUILD
 
 
 def student_files(homework: Homework) -> Files:
@@ -25,23 +23,9 @@ def student_files(homework: Homework) -> Files:
     return files
 
 
-def staff_files(homework: Homework, student: Files) -> Files:
-    """What stands in `build/<name>/`: the solution notebook, nbgrader's source, the inputs of otter's zip."""
-    folder, notebook = BUILD / homework.name, f"{homework.name}.ipynb"
-    otter = folder / "otter"
-    config = {
-        "assignment_name": homework.name,
-        "points_possible": sum(question.points for question in homework.questions),
-        "show_hidden": False,
-        "zips": True,
-    }
-    return {
-        folder / "solution" / notebook: _bytes(solution_notebook(homework)),
-        folder / "nbgrader" / "source" / homework.name / notebook: _bytes(source_notebook(homework)),
-        otter / "otter_config.json": json.dumps(config, indent=2).encode() + b"\n",
-        otter / "requirements.txt": LOCK.read_bytes(),
-        **{otter / "tests" / path.name: text for path, text in student.items() if path.parent.name == "tests"},
-    }
+def staff_files(homework: Homework) -> Files:
+    """What stands in `build/<name>/`: the solution notebook. `autograder nbgrader` and `otter` make theirs anew."""
+    return {BUILD / homework.name / "solution" / f"{homework.name}.ipynb": _bytes(solution_notebook(homework))}
 
 
 def _bytes(notebook: nbformat.NotebookNode) -> bytes:

@@ -85,7 +85,7 @@ requires-python = ">=3.11"
 course = "course_utils.cli:main"
 
 [tool.setuptools]
-packages = ["course_utils"]
+packages = ["course_utils", "course_utils.data"]
 
 [tool.setuptools.package-data]
 course_utils = ["pins.txt"]

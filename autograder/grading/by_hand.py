@@ -11,8 +11,10 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 from autograder.errors import BadInput
+from autograder.grading.journal import Outcome
 from autograder.homework import Homework
 from autograder.judge.results import HandGrade, Report
 
@@ -29,7 +31,7 @@ class Sheet:
 
     grades: dict[str, dict[str, HandGrade]] = field(default_factory=dict)  # by student and question
     rows: tuple[dict[str, str], ...] = ()
-    columns: tuple[str, ...] = tuple(COLUMNS)
+    columns: tuple[str, ...] = tuple(COLUMNS)  # none where people's grades are kept elsewhere
     delimiter: str = ","
 
     def of(self, student: str) -> Grades:
@@ -45,13 +47,38 @@ class Sheet:
                     answer = f"'{result.text}" if result.text.startswith(FORMULA) else result.text
                     new = {"student_id": student, "question": result.question, "points": f"{result.points:g}"}
                     rows[student, result.question] = rows.get((student, result.question), {}) | new | {"answer": answer}
-        if not rows:
+        if not rows or not self.columns:
             return ""
         buffer = io.StringIO()
         writer = csv.DictWriter(buffer, self.columns, delimiter=self.delimiter, lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows.values())
         return buffer.getvalue()
+
+
+class Desk(Protocol):
+    """Where people's grades are kept."""
+
+    def read(self, homework: Homework) -> Sheet:
+        """What people gave so far."""
+
+    def settle(self, homework: Homework, outcomes: dict[str, Outcome], fresh: set[str]) -> Sheet:
+        """The same after a run, which found these outcomes, those of the students in `fresh` just now."""
+
+
+@dataclass(frozen=True)
+class SheetDesk:
+    """People's grades in a sheet beside the journal."""
+
+    folder: Path
+
+    def read(self, homework: Homework) -> Sheet:
+        """The sheet as it stands."""
+        return read_sheet(self.folder, homework)
+
+    def settle(self, homework: Homework, outcomes: dict[str, Outcome], fresh: set[str]) -> Sheet:
+        """The sheet again: people may have gone on grading meanwhile."""
+        return read_sheet(self.folder, homework)
 
 
 def read_sheet(folder: Path, homework: Homework) -> Sheet:

@@ -40,6 +40,7 @@ def _question(result: QuestionResult, outcome: Outcome) -> dict[str, Any]:
     return {
         "question": result.question,
         "score": result.score,
+        "judged": result.judged,
         "points": result.points,
         "graded": result.graded,
         "answered": result.answered,
@@ -54,6 +55,7 @@ def _question(result: QuestionResult, outcome: Outcome) -> dict[str, Any]:
                 "sentence": case.sentence,
                 "variation": case.case.partition("[")[2].rstrip("]"),
                 "public": case.public,
+                "weight": case.weight,
                 "verdict": str(case.verdict),
                 "message": case.message,
                 "seed": case.seed,

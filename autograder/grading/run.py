@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import multiprocessing
 import os
 import signal
@@ -17,7 +18,7 @@ from typing import Any
 import torch
 
 from autograder.box.backends import BACKENDS
-from autograder.box.sandbox import STRONG, pick
+from autograder.box.keeper import STRONG, pick, start_ahead, stop
 from autograder.errors import BadInput
 from autograder.grading.by_hand import Desk, Sheet, SheetDesk
 from autograder.grading.collect import Entry, collect
@@ -204,10 +205,13 @@ def _executor(options: Run, tasks: int) -> Iterator[Executor]:
         with _dask(options.scheduler) as executor:
             yield executor
         return
+    start_ahead(options.sandbox)
     workers = max(1, min(options.jobs or os.cpu_count() or 1, tasks))
     context = multiprocessing.get_context("fork")
     torch.set_num_threads(1)
     tools(options.homework)[1].warm_up()  # once, before the workers are forked
+    gc.collect()
+    gc.freeze()
     pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_start_worker, initargs=(options.sandbox,))
     try:
         yield pool
@@ -217,10 +221,12 @@ def _executor(options: Run, tasks: int) -> Iterator[Executor]:
         raise
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
+        gc.unfreeze()
+        stop()
 
 
 def _start_worker(sandbox: str) -> None:
-    """A worker leaves Ctrl-C to the parent, dies with it, and has its boxes warm up while it reads its first task."""
+    """A worker leaves Ctrl-C to the parent, dies with it, and has its zygote ready for its first task."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
     torch.set_num_threads(1)

@@ -15,7 +15,7 @@ from autograder.box.sandbox import BoxFactory
 from autograder.grading.journal import Outcome
 from autograder.homework import read_homework
 from autograder.judge.examine import examine
-from autograder.judge.proxies import Student
+from autograder.judge.proxies import CellOutcome, Student
 from autograder.judge.results import QuestionResult
 from autograder.judge.seat import Help, Seat, Sitting
 from autograder.judge.tools import tools
@@ -110,6 +110,7 @@ class Candidate:
         self._boxes = boxes
         self._files = files or {}
         self._lost: set[int] = set()
+        self._one_by_one = False
         self._told = False
         self.notes: list[str] = []
         self.printed = ""
@@ -122,34 +123,35 @@ class Candidate:
             try:
                 if self._files:
                     student.add_files(self._files)
-                lost = self._load(student, limits)
+                loaded = self._load(student, limits)
             except BaseException:
                 box.close()
                 raise
-            if lost is None:
+            if loaded:
                 return Sitting(student, box.close)
             box.close()
-            self._lost.add(lost)
 
-    def _load(self, student: Student, limits: Limits) -> int | None:
-        """Run the cells; the number of the one that ended the box, if any did."""
-        notes, printed = [], ""
-        for number, cell in enumerate(self._submission.cells):
-            if number in self._lost or len(self._lost) >= MAX_LOST_CELLS:
-                continue
+    def _load(self, student: Student, limits: Limits) -> bool:
+        """Run the cells, all in one request; once that has failed, one by one. False where one ended the box."""
+        cells = self._submission.cells
+        left = [number for number in range(len(cells)) if number not in self._lost]
+        if len(self._lost) >= MAX_LOST_CELLS:
+            left = []
+        reports: list[CellOutcome] = []
+        for numbers in [[number] for number in left] if self._one_by_one else [left]:
             try:
-                (report,) = student.load([asdict(cell)], wall=limits.wall_cell)
+                reports += student.load([asdict(cells[number]) for number in numbers], wall=limits.wall_cell)
             except (NotAnswered, StudentFault) as fault:
-                self.notes.append(f"{cell.id}: this cell was left out: {fault}")
-                return number
-            printed = (printed + report.printed)[:MAX_PRINTED]
-            if report.fault is not None:
-                notes.append(f"{cell.id}: {report.fault}")
+                if self._one_by_one:
+                    self._lost.add(numbers[0])
+                    self.notes.append(f"{cells[numbers[0]].id}: this cell was left out: {fault}")
+                self._one_by_one = True
+                return False
         if not self._told:  # a fresh box tells the same again, perhaps in other words
             self._told = True
-            self.notes += notes[:MAX_NOTES]
-            self.printed = printed
-        return None
+            self.notes += [f"{report.id}: {report.fault}" for report in reports if report.fault is not None][:MAX_NOTES]
+            self.printed = "".join(report.printed for report in reports)[:MAX_PRINTED]
+        return True
 
 
 def _status(results: list[QuestionResult]) -> str:

@@ -15,13 +15,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from types import SimpleNamespace
-from typing import Any, Literal
+from typing import Any, cast
 
 import pytest
 import torch
 from _pytest.config import Config, _prepareconfig
 from _pytest.main import Session
-from _pytest.runner import runtestprotocol
 
 from autograder.errors import BadInput
 from autograder.homework import Homework
@@ -70,6 +69,7 @@ class Exam:
 
     def close(self) -> None:
         """Close the pytest session."""
+        self._session._setupstate.teardown_exact(None)
         self._config._ensure_unconfigure()
 
     def __enter__(self) -> Exam:
@@ -99,12 +99,10 @@ class Exam:
     def sit(self, case: Case, seat: Seat, seed: int = 0) -> CaseResult:
         """Run one case against the student on the seat."""
         plugin = self._plugin
-        plugin.seat, plugin.seed, plugin.raised = seat, case_seed(case.id, seed), None
+        plugin.seat, plugin.seed = seat, case_seed(case.id, seed)
         start = time.perf_counter()
-        reports = runtestprotocol(case.item, log=False, nextitem=None)
-        seconds = time.perf_counter() - start
-        ruling = _judge(plugin.raised, all(report.passed for report in reports))
-        return self.record(case, seed, ruling, seconds)
+        raised = _run(case.item)
+        return self.record(case, seed, _judge(raised), time.perf_counter() - start)
 
     def record(self, case: Case, seed: int, ruling: Ruling, seconds: float = 0.0) -> CaseResult:
         """The record of a case and what was ruled on it."""
@@ -123,9 +121,9 @@ class Exam:
         )
 
     def _collect(self) -> Iterator[pytest.Function]:
-        session = Session.from_config(self._config)
-        self._config.hook.pytest_sessionstart(session=session)
-        items = session.perform_collect()
+        self._session = Session.from_config(self._config)
+        self._config.hook.pytest_sessionstart(session=self._session)
+        items = self._session.perform_collect()
         if self._plugin.broken:
             raise BadInput("A suite cannot be loaded.\n" + "\n".join(self._plugin.broken))
         order = {question.id: number for number, question in enumerate(self.homework.questions)}
@@ -162,18 +160,34 @@ def _public(item: pytest.Item) -> bool:
     return item.path.parent.name == "public"
 
 
-def _judge(raised: BaseException | None, passed: bool) -> Ruling:
+def _run(item: pytest.Function) -> BaseException | None:
+    """What a case raises, run as pytest does but without its reports; a file's set-up stays until another's turn."""
+    state, file = item.session._setupstate, cast(pytest.Item, item.parent)
+    try:
+        try:
+            state.teardown_exact(file)
+            state.setup(item)
+            item.runtest()
+        finally:
+            state.teardown_exact(file)
+            item._initrequest()  # lets go of the student's objects
+    except (KeyboardInterrupt, pytest.exit.Exception):
+        raise
+    except BaseException as error:
+        return error
+    return None
+
+
+def _judge(raised: BaseException | None) -> Ruling:
     """What an exception out of a test means.
 
     One that no test means to raise comes from what the student gave back: the same case passes with the reference.
     """
     match raised:
-        case None if passed:
-            return Ruling(Verdict.PASSED)
         case None:
-            return Ruling(Verdict.INFRASTRUCTURE, "the case did not run")
+            return Ruling(Verdict.PASSED)
         case NotAnswered():
-            return Ruling(Verdict.NOT_ANSWERED, "not answered yet")
+            return Ruling(Verdict.NOT_ANSWERED, "not answered yet", detail=raised.message)
         case Wrong():
             return Ruling(Verdict.FAILED, _short(str(raised)), raised.mistake)
         case StudentFault():
@@ -190,13 +204,12 @@ def _short(message: str) -> str:
 
 
 class _Plugin:
-    """Gives the tests their fixtures and remembers what a test raised."""
+    """Gives the tests their fixtures."""
 
     def __init__(self, homework: Homework, reference: Callable[[], Any]) -> None:
         self._reference = reference
         self.seat: Seat | None = None
         self.seed = 0
-        self.raised: BaseException | None = None
         self.broken: list[str] = []
         names = [name for question in homework.questions for name in question.names]
         self.student_names = type("StudentNames", (), {name: _student_fixture(name) for name in names})()
@@ -239,14 +252,6 @@ class _Plugin:
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         if report.failed:
             self.broken.append(str(report.longrepr))
-
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> pytest.TestReport:
-        """A bare report: what was raised is all we want of it, and pytest's own would print the test's code."""
-        if call.excinfo is not None and self.raised is None:
-            self.raised = call.excinfo.value
-        outcome: Literal["passed", "failed"] = "passed" if call.excinfo is None else "failed"
-        return pytest.TestReport(item.nodeid, item.location, {}, outcome, None, call.when)  # type: ignore[arg-type]
 
 
 def _student_fixture(name: str) -> Any:

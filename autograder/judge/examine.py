@@ -74,6 +74,8 @@ def _sit_again(
     for i, before in enumerate(first):
         if before.verdict in (Verdict.PASSED, Verdict.INFRASTRUCTURE) or before.case not in cases:
             continue
+        if before.verdict is Verdict.NOT_ANSWERED and _is_own(before.detail, question):
+            continue
         seat.use(question.limits, Help(question.id, parts))
         if losses >= MAX_LOSSES or seat.out_of_time:
             break
@@ -88,6 +90,11 @@ def _sit_again(
         elif again.verdict is Verdict.NOT_ANSWERED:
             break  # the question itself is not answered
     return results
+
+
+def _is_own(missing: str, question: Question) -> bool:
+    """Whether what is not answered is this question itself, and no earlier one."""
+    return missing.startswith(f"{question.id}:") or any(f"`{name}`" in missing for name in question.names)
 
 
 def _ready(seat: Seat) -> None:

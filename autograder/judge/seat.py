@@ -52,9 +52,10 @@ class Seat:
     def use(self, changes: Mapping[str, Any], help: Help | None = None) -> None:
         """From here on boxes have the usual limits with these changes, and this help."""
         limits = replace(self._usual, **changes)
-        if (limits, help) != (self.limits, self._help):
+        boxes_own, now = replace(limits, wall=0), replace(self.limits, wall=0)  # `wall` is the judge's to keep
+        if boxes_own != now or help != self._help:
             self.renew()
-            self.limits, self._help = limits, help
+        self.limits, self._help = limits, help
 
     def renew(self) -> None:
         """Whoever asks next gets a fresh box."""

@@ -4,6 +4,7 @@ import os
 import signal
 import socket
 import threading
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import torch
 
 from autograder.box.backends import BACKENDS, BOX_MODULES, PACKAGE, guarantees
 from autograder.box.jail import without
+from autograder.box.keeper import STARTED, start_ahead, stop
 from autograder.box.limits import MB, Limits
 from autograder.box.sandbox import BoxFactory, available, pick
 from autograder.box.zygote import _family
@@ -282,6 +284,15 @@ def boxes(request, factories):
     return factory
 
 
+def at_rest(boxes):
+    """The processes of a zygote without boxes; a closed box may need a moment to be buried."""
+    alone = {"bwrap": 3, "namespaces": 2, "process": 1}[boxes.backend]
+    end = time.monotonic() + 10
+    while len(family := _family(boxes._keeper._process.pid)) > alone and time.monotonic() < end:
+        time.sleep(0.01)
+    return family
+
+
 @pytest.fixture
 def enter(boxes):
     """Open a box with the notebook in it, and check afterwards that nothing is left."""
@@ -297,11 +308,11 @@ def enter(boxes):
         return student
 
     boxes.open().close()  # the zygote is up
-    before = _family(boxes._keeper._process.pid)
+    before = at_rest(boxes)
     yield enter
     for box in opened:
         box.close()
-    assert _family(boxes._keeper._process.pid) == before, "processes were left behind"
+    assert at_rest(boxes) == before, "processes were left behind"
     box = boxes.open()
     assert box.channel.request({"op": "names", "names": ["torch"]}, wall=15) == {"value": {}}
     box.close()
@@ -520,11 +531,31 @@ def test_two_hundred_boxes_leave_nothing_behind(factories):
     boxes = next(iter(factories.values()))
     boxes.limits = LIMITS
     boxes.open().close()
-    files, family = len(os.listdir("/proc/self/fd")), _family(boxes._keeper._process.pid)
+    files, family = len(os.listdir("/proc/self/fd")), at_rest(boxes)
     for _ in range(200):
         boxes.open().close()
     assert len(os.listdir("/proc/self/fd")) == files
-    assert _family(boxes._keeper._process.pid) == family
+    assert at_rest(boxes) == family
+
+
+def test_a_branch_of_a_zygote_keeps_its_own_boxes():
+    for name in available():
+        try:
+            start_ahead(name)
+            one, other = BoxFactory(name, LIMITS), BoxFactory(name, LIMITS)
+            first, second = one.open(), other.open()
+            assert one._keeper._process is None and other._keeper._process is None  # no import of torch of their own
+            one.close()
+            with pytest.raises(Infrastructure):
+                first.channel.request({"op": "names", "names": []}, wall=15)
+            assert second.channel.request({"op": "names", "names": []}, wall=15) == {"value": {}}
+            root = STARTED[name]._process.pid
+            stop()
+            assert _family(root) == {root}, "processes were left behind"
+            assert other.open().channel.request({"op": "names", "names": []}, wall=15) == {"value": {}}  # anew
+            other.close()
+        finally:
+            stop()
 
 
 def test_the_strongest_backend_is_picked():

@@ -96,7 +96,7 @@ def run(course: Path) -> Runs:
         environment = os.environ | {"AUTOGRADER_COURSE": str(course)} | more
         environment["PATH"] = f"{Path(sys.executable).parent}:{environment['PATH']}"
         done = subprocess.run(command, env=environment, cwd=cwd, text=True, capture_output=True)
-        assert (done.returncode != 0) == fails, f"{command}\n{done.stdout}\n{done.stderr}"
+        assert (done.returncode != 0) == fails, f"{command}\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
         return done
 
     return run
@@ -109,13 +109,15 @@ def autograder(run: Runs) -> Runs:
 
 
 NBGRADER = """
-import json, sys
+import contextlib, json, sys
+from jupyter_core.application import NoStart
 from nbgrader.apps import NbGraderApp
 for arguments in json.loads(sys.argv[1]):
     NbGraderApp.clear_instance()
     app = NbGraderApp.instance()
     app.initialize(arguments)
-    app.start()
+    with contextlib.suppress(NoStart):  # raised when the subcommand is done
+        app.start()
 """
 
 

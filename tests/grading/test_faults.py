@@ -66,7 +66,7 @@ def test_a_box_that_dies_at_any_request_costs_one_question_at_most(tiny: Path) -
     with Exam(homework, lambda: reference_names(homework)) as exam:
         undisturbed = Fate(dies_at=0)
         assert all(result.complete for result in sit(exam, undisturbed))
-        assert undisturbed.requests > 10
+        assert undisturbed.requests > 5
         for moment in range(1, undisturbed.requests + 1):
             results = sit(exam, Fate(dies_at=moment))
             assert sum(not result.complete for result in results) <= 1, f"died at request {moment}: {results}"

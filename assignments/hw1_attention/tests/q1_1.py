@@ -132,7 +132,7 @@ MISTAKES = [{'label': 'no-max-subtraction',
              'probe_partly_blocked': {'error': 'Wrong'},
              'probe_gradient_all_blocked': {'error': 'StudentRaised'}}}]
 
-explain = Explainer("q1_1", globals(), mistakes=MISTAKES, hidden_topics=['shape and dtype', 'values', 'every axis', 'any size of score', 'blocked entries', 'blocked slices', 'gradient of blocked slices', 'gradient'])
+explain = Explainer("q1_1", globals(), mistakes=MISTAKES, hidden_topics=['shape and dtype', 'values', 'every axis', 'any size of score', 'blocked entries', 'blocked slices', 'gradient of blocked slices', 'gradient', 'device'])
 
 """Public checks of q1_1: softargmax."""
 

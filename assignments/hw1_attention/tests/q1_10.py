@@ -7,7 +7,7 @@ from course_utils.checks import Explainer
 
 OK_FORMAT = False
 name = "q1_10"
-points = 8
+points = 7
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'beta-forgotten',

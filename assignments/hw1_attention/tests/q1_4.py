@@ -454,7 +454,7 @@ MISTAKES = [{'label': 'concat-order-swapped',
                                                  'at': [-0.50527982, 1.2660351, 0.94329676, -0.92433862]}]},
              'probe_gradient': {'error': 'RuntimeError'}}}]
 
-explain = Explainer("q1_4", globals(), mistakes=MISTAKES, hidden_topics=['shapes', 'weights', 'attentional state', 'default kind', 'float32', 'order of the keys', 'rows of the batch', 'gradients'])
+explain = Explainer("q1_4", globals(), mistakes=MISTAKES, hidden_topics=['shapes', 'weights', 'attentional state', 'default kind', 'float32', 'order of the keys', 'rows of the batch', 'gradients', 'with your own scores'])
 
 """Public checks of q1_4: luong_step."""
 

@@ -7,7 +7,7 @@ from course_utils.checks import Explainer
 
 OK_FORMAT = False
 name = "q1_5"
-points = 12
+points = 11
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'padding-attended',
@@ -104,7 +104,7 @@ MISTAKES = [{'label': 'padding-attended',
              'probe_order_of_rows_matters': {'error': 'Wrong'},
              'probe_logits_are_probabilities': {'error': 'Wrong'}}}]
 
-explain = Explainer("q1_5", globals(), mistakes=MISTAKES, hidden_topics=['shapes', 'weights are distributions', 'no weight on padding', 'content of padding', 'amount of padding', 'nothing but padding', 'every source token counts', 'any distance', 'target is causal', 'rows keep apart', 'gradients reach every parameter', 'learns to reverse'])
+explain = Explainer("q1_5", globals(), mistakes=MISTAKES, hidden_topics=['shapes', 'weights are distributions', 'no weight on padding', 'content of padding', 'amount of padding', 'nothing but padding', 'every source token counts', 'any distance', 'target is causal', 'rows keep apart', 'gradients reach every parameter', 'learns to reverse', 'device'])
 
 """Public checks of q1_5: AttentionSeq2Seq. They look at an untrained model, in eval mode."""
 

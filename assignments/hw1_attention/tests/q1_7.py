@@ -7,7 +7,7 @@ from course_utils.checks import Explainer
 
 OK_FORMAT = False
 name = "q1_7"
-points = 14
+points = 12
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'softmax-over-queries',
@@ -894,7 +894,7 @@ MISTAKES = [{'label': 'softmax-over-queries',
              'probe_float32': {'error': 'Wrong'},
              'probe_gradient': {'error': 'StudentRaised'}}}]
 
-explain = Explainer("q1_7", globals(), mistakes=MISTAKES, hidden_topics=['shapes and dtypes', 'values', 'weights are used', 'padding values', 'padding never leaks', 'causal values', 'padding and causal', 'all padded row', 'heads', 'beta', 'large scores', 'gradients', 'gradients by differences'])
+explain = Explainer("q1_7", globals(), mistakes=MISTAKES, hidden_topics=['shapes and dtypes', 'values', 'weights are used', 'padding values', 'padding never leaks', 'causal values', 'padding and causal', 'all padded row', 'heads', 'beta', 'large scores', 'gradients', 'gradients by differences', 'device', 'with your own softargmax'])
 
 """Public checks of q1_7: attention."""
 

@@ -162,14 +162,14 @@ def _work(MultiHeadAttention, KVCache, cached_step, in_box, rng, lengths):
 @pytest.mark.weight(2)
 def test_only_the_new_token_is_projected(MultiHeadAttention, KVCache, cached_step, in_box, rng):
     """Counted work: a step projects one token, and looks with it at the tokens so far; nothing is done twice."""
-    lengths = [2, 16, 48, 96]
+    lengths = [48, 96]
     for t, work in zip(lengths, _work(MultiHeadAttention, KVCache, cached_step, in_box, rng, lengths), strict=True):
         projections, products = ROWS * 8 * WIDTH**2, ROWS * 4 * t * WIDTH
         again = ROWS * 4 * t * WIDTH**2  # keys and values of all tokens
         check(work["flops"] <= 1.1 * projections + 3 * products, f"the step to length {t} costs {work['flops']:,} "
               f"operations; projecting one token costs {projections:,} and its two products {products:,}. Projecting "
               f"the keys and values of all {t} tokens again would cost {again:,}: keep projected keys and values in "
-              "the cache, and let one query look at them")
+              "the cache, and let the one new query look at them")
 
 
 @pytest.mark.weight(2)

@@ -23,7 +23,10 @@ def _by_hand(q, k, v, feature_map, causal=False):
     rows = []
     for b in range(len(q)):
         for i in range(q.shape[1]):
-            keys = range(i + 1) if causal else range(k.shape[1])
+            keys = range(max(0, i + 1 + k.shape[1] - q.shape[1])) if causal else range(k.shape[1])
+            if not keys:
+                rows.append(v.new_zeros(v.shape[-1]))
+                continue
             weights = [(feature_map(q[b, i]) * feature_map(k[b, j])).sum() for j in keys]
             rows.append(sum(w * v[b, j] for w, j in zip(weights, keys, strict=True)) / sum(weights))
     return torch.stack(rows).reshape(*q.shape[:2], v.shape[-1])
@@ -93,6 +96,15 @@ def test_causal_values(linear_attention, rng, feature_map):
         q, k, v = _draw(rng, T=N, S=N)
         got = linear_attention(q, k, v, feature_map, causal=True)
         _compare(got, q, k, v, feature_map, f"with {feature_map.__name__}, causal=True, N={N}", causal=True)
+
+
+def test_causal_lengths(linear_attention, rng):
+    """With causal=True and T other than S, query i sees the keys j <= i + (S - T); one that sees none gives 0."""
+    for T, S, cause in ((3, 6, "with T < S the last query sees every key"), (6, 3, "with T > S the first see none")):
+        q, k, v = _draw(rng, T=T, S=S)
+        got = tensor(linear_attention(q, k, v, elu_features, causal=True), "the output", (3, T, 7), F64)
+        check(not got.isnan().any(), f"the output has NaN with T={T} and S={S}: a query that sees no key gives 0")
+        same(got, _by_hand(q, k, v, elu_features, True), f"the output with T={T} and S={S} ({cause})")
 
 
 def test_sizes(linear_attention, rng):

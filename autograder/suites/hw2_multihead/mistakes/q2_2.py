@@ -366,7 +366,8 @@ class MultiHeadAttention(nn.Module):
             later = torch.ones(T, S, dtype=torch.bool, device=q.device).triu(S - T + 1)
             scores = scores.masked_fill(later, -math.inf)
         if key_padding_mask is not None:
-            scores = scores.masked_fill(key_padding_mask.repeat(self.n_heads, 1).view(len(q), self.n_heads, 1, S), -math.inf)
+            repeated = key_padding_mask.repeat(self.n_heads, 1).view(len(q), self.n_heads, 1, S)
+            scores = scores.masked_fill(repeated, -math.inf)
         weights = softargmax(scores)
         out = self.o_proj(merge_heads(self.dropout(weights) @ v))
         return out, weights

@@ -4,7 +4,7 @@ import torch
 
 from course_utils.beside import run_beside
 from course_utils.checking import check, same, tensor
-from course_utils.expecting import expect_value_error
+from course_utils.expecting import expect_value_error, raises_value_error
 from course_utils.twins import projection_weights, torch_twin, twin_attention
 from course_utils.work import functions_called
 
@@ -91,6 +91,10 @@ def probe_n_heads(MultiHeadAttention):
 
 def probe_heads_that_do_not_divide(MultiHeadAttention):
     return MultiHeadAttention(10, 4).n_heads
+
+
+def probe_value_error(MultiHeadAttention):
+    return raises_value_error(MultiHeadAttention, 10, 4)
 
 
 def probe_self_attention(MultiHeadAttention):

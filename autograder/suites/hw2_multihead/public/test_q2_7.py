@@ -3,7 +3,7 @@
 import torch
 
 from course_utils.beside import run_beside
-from course_utils.checking import check, same, tensor
+from course_utils.checking import NotAnswered, check, same, tensor
 from course_utils.stepwise import decode_together, work_per_step
 from course_utils.twins import projection_weights, torch_twin, twin_attention
 
@@ -104,6 +104,17 @@ def probe_a_second_cache(MultiHeadAttention, KVCache, cached_step):
     mha = _module(MultiHeadAttention)
     _decode(cached_step, KVCache, mha, _tokens(N=2))
     return _decode(cached_step, KVCache, mha, _tokens(N=3, seed=29))
+
+
+def probe_a_new_cache_is_empty(MultiHeadAttention, KVCache, cached_step):
+    mha, x = _module(MultiHeadAttention), _tokens(N=1)
+    try:
+        first, second = (_decode(cached_step, KVCache, mha, x) for _ in range(2))
+    except NotAnswered:
+        raise
+    except Exception:  # what an earlier sequence has left behind need not fit
+        return False
+    return bool(torch.equal(first, second))
 
 
 def probe_two_sequences(MultiHeadAttention, KVCache, cached_step):

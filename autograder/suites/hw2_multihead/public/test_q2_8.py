@@ -100,6 +100,14 @@ def probe_causal_last_output(linear_attention):
     return linear_attention(*_inputs(T=5), elu_features, causal=True)[:, -1]
 
 
+def probe_causal_fewer_queries(linear_attention):
+    return linear_attention(*_inputs(T=3, S=5), elu_features, causal=True)
+
+
+def probe_causal_fewer_keys(linear_attention):
+    return linear_attention(*_inputs(T=5, S=3), elu_features, causal=True)
+
+
 def probe_float32(linear_attention):
     inputs = [x.float() for x in _inputs(T=5)]
     return [str(linear_attention(*inputs, elu_features, causal).dtype) for causal in (False, True)]

@@ -4,7 +4,7 @@ import torch
 import torch.nn.functional as F
 
 from course_utils.checking import check, number, same
-from course_utils.expecting import expect_value_error
+from course_utils.expecting import expect_value_error, raises_value_error
 from course_utils.work import count_work
 
 F64 = torch.float64
@@ -64,6 +64,10 @@ def probe_one_window(window_attention):
 
 def probe_window_that_does_not_divide(window_attention):
     return window_attention(*_inputs(), 4)
+
+
+def probe_value_error(window_attention):
+    return raises_value_error(window_attention, *_inputs(), 4)
 
 
 def probe_window_too_wide(window_attention):

@@ -226,10 +226,10 @@ def test_causal(DecoderLayer, rng, norm_first):
         other = x.clone()
         other[:, t, 0] += 2
         moved = _run(layer, other, memory, PADDING)
-        same(moved[:, :t], before[:, :t], f"the output before position {t}, whose token has changed (self-attention "
-             "is causal)")
-        check((moved[:, t:] - before[:, t:]).abs().amax(-1).min() > 1e-9, f"the token at position {t} does not move its "
-              "own output and all later ones")
+        same(moved[:, :t], before[:, :t], f"the output before position {t}, whose token has changed (causal "
+             "self-attention)")
+        check((moved[:, t:] - before[:, t:]).abs().amax(-1).min() > 1e-9, f"the token at position {t} does not move "
+              "its own output and all later ones")
     same(_run(layer, x[:, :3], memory, PADDING), before[:, :3], "the output of the first three tokens alone")
     _value(before, theirs, x, memory, "the output", norm_first, PADDING)
 

@@ -2,7 +2,9 @@
 
 import torch
 
+from course_utils.beside import run_beside
 from course_utils.checking import check, same, tensor
+from course_utils.vital_signs import parameters_without_gradient
 
 VOCAB, D, HEADS, WIDTH, LAYERS, CLASSES, LONGEST = 13, 16, 4, 24, 2, 5, 9
 LENGTHS = (7, 4, 2)  # of the three sequences; the rest of each row is padding
@@ -49,7 +51,8 @@ def test_amount_of_padding(EncoderClassifier):
     together = _run(model, ids, padding)
     for row, length in enumerate(LENGTHS):
         alone = _run(model, ids[row : row + 1, :length])
-        same(together[row : row + 1], alone, f"the logits of a sequence of {length} with {7 - length} of padding", **CLOSE)
+        what = f"the logits of a sequence of {length} with {7 - length} of padding"
+        same(together[row : row + 1], alone, what, **CLOSE)
 
 
 def test_order(EncoderClassifier):
@@ -131,9 +134,17 @@ def probe_probabilities(EncoderClassifier):
     return not _moves(logits.sum(-1), one) or not _moves(logits.exp().sum(-1), one)
 
 
-def probe_gradient_reaches_the_parameters(EncoderClassifier):
+def probe_many_parameters_without_gradient(EncoderClassifier):
     model, (ids, padding) = _model(EncoderClassifier), _batch()
-    return bool(model(ids, padding).requires_grad)
+    return len(run_beside(parameters_without_gradient, model, ids, padding)) > 5
+
+
+def probe_a_second_model_with_the_same_weights(EncoderClassifier):
+    model, (ids, padding) = _model(EncoderClassifier), _batch()
+    other = EncoderClassifier(VOCAB, D, HEADS, WIDTH, LAYERS, CLASSES, LONGEST)
+    other.eval()
+    other.load_state_dict(model.state_dict())
+    return _moves(_run(other, ids, padding), _run(model, ids, padding))
 
 
 def probe_token_zero_is_a_token(EncoderClassifier):

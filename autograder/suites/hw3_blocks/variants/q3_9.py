@@ -62,7 +62,6 @@ class EncoderClassifier(nn.Module):
 class EncoderClassifier(nn.Module):
     def __init__(self, vocab, d_model, n_heads, d_ff, n_layers, n_classes, max_len):
         super().__init__()
-        self.scale = math.sqrt(d_model)
         self.words = nn.Embedding(vocab, d_model)
         self.register_buffer("table", sinusoidal_encoding(max_len, d_model), persistent=False)
         layer = nn.TransformerEncoderLayer(d_model, n_heads, d_ff, dropout=0.1, batch_first=True)
@@ -70,7 +69,7 @@ class EncoderClassifier(nn.Module):
         self.head = nn.Linear(d_model, n_classes)
 
     def forward(self, ids, key_padding_mask=None):
-        x = self.scale * self.words(ids) + self.table[: ids.shape[1]].to(self.words.weight.dtype)
+        x = self.words(ids) + self.table[: ids.shape[1]].to(self.words.weight.dtype)
         x = self.encoder(x, src_key_padding_mask=key_padding_mask)
         if key_padding_mask is None:
             return self.head(x.mean(dim=1))

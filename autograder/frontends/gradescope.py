@@ -1,0 +1,73 @@
+"""`autograder gradescope`: the zip that Gradescope makes its container from."""
+
+from __future__ import annotations
+
+import json
+import re
+import stat
+import zipfile
+from dataclasses import asdict
+from pathlib import Path
+
+from autograder.frontends.gradescope_run import Settings
+from autograder.homework import Homework
+from autograder.places import COURSE_UTILS, LOCK, PACKAGE, REPOSITORY, SOLUTIONS
+
+LEFT_OUT = {"__pycache__", ".ipynb_checkpoints", "suites"}
+
+
+def bundle(homework: Homework, out: Path, settings: Settings) -> Path:
+    """Write `<out>/<homework>-gradescope.zip` and return its path."""
+    target = out / f"{homework.name}-gradescope.zip"
+    out.mkdir(parents=True, exist_ok=True)
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in bundle_files(homework, settings).items():
+            info = zipfile.ZipInfo(name)
+            runs = name in ("setup.sh", "run_autograder")
+            info.external_attr = (stat.S_IFREG | (0o755 if runs else 0o644)) << 16
+            info.compress_type = zipfile.ZIP_DEFLATED
+            archive.writestr(info, content)
+    return target
+
+
+def bundle_files(homework: Homework, settings: Settings) -> dict[str, bytes]:
+    """The content of the zip: this homework's suite and reference, and no other's but what it gives to students."""
+    given = set(re.findall(r'given="(hw\w+)', homework.source.read_text(encoding="utf-8")))
+    files = {f"course/solutions/{name}.py": (SOLUTIONS / f"{name}.py").read_bytes() for name in {homework.name, *given}}
+    for folder, place in (
+        (PACKAGE, "course/autograder"),
+        (COURSE_UTILS, "course/course_utils"),
+        (homework.suite, f"course/autograder/suites/{homework.name}"),
+    ):
+        for path in sorted(folder.rglob("*")):
+            inside = path.relative_to(folder)
+            if path.is_file() and not LEFT_OUT & set(inside.parts):
+                files[f"{place}/{inside.as_posix()}"] = path.read_bytes()
+    for path in sorted((PACKAGE / "suites").glob("*.py")):  # what all suites share
+        files[f"course/autograder/suites/{path.name}"] = path.read_bytes()
+    files["course/requirements.lock"] = LOCK.read_bytes()
+    files["course/pyproject.toml"] = (REPOSITORY / "pyproject.toml").read_bytes()
+    files["settings.json"] = (json.dumps(asdict(settings), indent=1) + "\n").encode()
+    files["setup.sh"] = SETUP.encode()
+    files["run_autograder"] = RUN.encode()
+    return files
+
+
+SETUP = """\
+#!/usr/bin/env bash
+# Runs once, when Gradescope builds the container.
+set -e
+apt-get update
+apt-get install -y python3 python3-venv
+apt-get install -y bubblewrap || echo "no bubblewrap: student code will run as a user without rights"
+python3 -m venv /autograder/venv
+/autograder/venv/bin/pip install --no-cache-dir -r /autograder/source/course/requirements.lock
+"""
+
+RUN = """\
+#!/usr/bin/env bash
+# Runs for every submission, in the folder that holds source/, submission/ and results/.
+cd "$(dirname "$0")"
+export PYTHONPATH="$PWD/source/course" AUTOGRADER_COURSE="$PWD/source/course"
+exec "${AUTOGRADER_PYTHON:-$PWD/venv/bin/python}" -P -m autograder.frontends.gradescope_run "$PWD"
+"""

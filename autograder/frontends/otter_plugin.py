@@ -1,0 +1,75 @@
+"""The plugin that otter loads while it grades: the judge reads the submission, otter only an empty notebook."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from otter.plugins import AbstractOtterPlugin
+from otter.test_files import GradingResults
+from otter.test_files.abstract_test import TestCase, TestCaseResult, TestFile
+
+from autograder.frontends.judged import judged
+
+
+class JudgePlugin(AbstractOtterPlugin):  # type: ignore[misc]
+    """Hands otter nothing to run, and fills in the judge's scores and messages afterwards."""
+
+    _feedback: dict[str, Any]
+
+    def before_grading(self, config: Any) -> None:
+        """Judge the file, then clear its folder: otter would unpickle `.OTTER_LOG`, its kernel import what is there."""
+        submission = Path(self.submission_path)
+        self._feedback = judged(self.plugin_config["homework"], submission, self.plugin_config.get("sandbox", "auto"))
+        for path in submission.parent.iterdir():
+            if path.name == "tests" or path == submission:
+                continue
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            else:
+                path.unlink()
+
+    def before_execution(self, submission: nbformat.NotebookNode) -> nbformat.NotebookNode:
+        """An empty notebook."""
+        return nbformat.v4.new_notebook()
+
+    def after_grading(self, results: GradingResults) -> None:
+        """The judge's results in the places that the zip has for them."""
+        for question in self._feedback["questions"]:
+            if question["text"] is None:
+                _fill(results.results[question["question"]], question)
+        results.set_output("\n".join(self._feedback["notes"]))
+
+    def generate_report(self) -> str:
+        """One line for the instructor's log."""
+        return f"Judged: {self._feedback['total']:g} points, status {self._feedback['status']}."
+
+
+def _fill(place: TestFile, question: dict[str, Any]) -> None:
+    """Cases share the question's points evenly in otter's eyes; its score is the judge's own."""
+    cases = question["cases"] or [UNREAD]
+    share = question["points"] / len(cases)
+    place.test_cases = [TestCase(_name(case), "", not case["public"], share, None, None) for case in cases]
+    place.test_case_results = [
+        TestCaseResult(test, _message(case), case["verdict"] == "passed")
+        for test, case in zip(place.test_cases, cases, strict=True)
+    ]
+    failed = next((result.test_case for result in place.test_case_results if not result.passed), None)
+    if failed is not None:
+        failed.failure_message = question["hint"]
+    place.update_score(question["judged"])
+
+
+UNREAD = {"sentence": "the notebook", "variation": "", "public": True, "verdict": "failed", "message": "unreadable"}
+
+
+def _name(case: dict[str, Any]) -> str:
+    return f"{case['sentence']} ({case['variation']})" if case["variation"] else str(case["sentence"])
+
+
+def _message(case: dict[str, Any]) -> str:
+    if case["verdict"] in ("passed", "failed", "error"):
+        return str(case["message"] or case["verdict"])
+    return f"{case['verdict']}: {case['message']}"

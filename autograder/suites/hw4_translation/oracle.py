@@ -1,0 +1,275 @@
+"""What the suites of hw4 compare with: a translator made of torch's own nn.Transformer, and searches in plain loops."""
+
+import itertools
+import math
+import warnings
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from course_utils.checking import Wrong, check
+from course_utils.lively import lively_weights, put_weights
+
+F64 = torch.float64
+MARGIN = 1e-3  # by how much the best token leads where answers are compared token for token
+
+
+def sinusoids(n, d, first=0, base=10000.0):
+    """[n, d], by the formula, entry by entry."""
+    table = torch.empty(n, d, dtype=F64)
+    for t, i in itertools.product(range(n), range(d)):
+        angle = (t + first) / base ** ((i - i % 2) / d)
+        table[t, i] = math.cos(angle) if i % 2 else math.sin(angle)
+    return table
+
+
+class Translator:
+    """nn.Transformer with embeddings before and a tied output behind it; keywords put it together in a wrong way."""
+
+    def __init__(self, weights, n_heads):
+        self.weights = {name: value.detach().clone() for name, value in weights.items()}
+        vocab, self.width = weights["tgt_embed.weight"].shape
+        layers = len({name.split(".")[1] for name in weights if name.startswith("encoder_layers.")})
+        d_ff = len(weights["encoder_layers.0.ff.fc1.bias"])
+        with warnings.catch_warnings(action="ignore"):  # about its fast path, which pre-norm layers do not have
+            self.core = nn.Transformer(self.width, n_heads, layers, layers, d_ff, 0.0, "gelu", batch_first=True,
+                                       norm_first=True, device="meta", dtype=weights["tgt_embed.weight"].dtype)
+        self.core.load_state_dict(_torch_state(self.weights), assign=True)
+        self.src = nn.Parameter(self.weights["src_embed.weight"])
+        self.tgt = nn.Parameter(self.weights["tgt_embed.weight"])
+        self._positions = sinusoids(64, self.width)
+
+    def parameters(self):
+        """Names of the contract and the parameters that stand for them; q, k, v share one of torch's."""
+        return [self.src, self.tgt, *self.core.parameters()]
+
+    def gradients(self):
+        """The gradients after a backward pass, by the names of the contract."""
+        grads = {name: parameter.grad for name, parameter in self.core.named_parameters()}
+        found = {"src_embed.weight": self.src.grad, "tgt_embed.weight": self.tgt.grad}
+        for name in self.weights:
+            if name not in found:
+                theirs, part = _torch_name(name)
+                found[name] = grads[theirs] if part is None else grads[theirs].chunk(3)[part]
+        return found
+
+    def positions(self, n, first=0):
+        if first:
+            return sinusoids(n, self.width, first)
+        while len(self._positions) < n:
+            self._positions = sinusoids(2 * len(self._positions), self.width)
+        return self._positions[:n].to(self.tgt.dtype)
+
+    def _embed(self, table, ids, scale=None, first=0, positions=True):
+        x = table[ids] * (math.sqrt(self.width) if scale is None else scale)
+        return x + self.positions(ids.shape[1], first).to(x.dtype) if positions else x
+
+    def encode(self, src, padding=None, norm=True, masked=True, layers=None, **embedding):
+        x = self._embed(self.src, src, **embedding)
+        for layer in list(self.core.encoder.layers)[:layers]:
+            x = layer(x, src_key_padding_mask=padding if masked else None)
+        return self.core.encoder.norm(x) if norm else x
+
+    def decode(self, tgt, memory, padding=None, norm=True, masked=True, causal=True, layers=None, **embedding):
+        x = self._embed(self.tgt, tgt, **embedding)
+        later = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool).triu(1) if causal else None
+        for layer in list(self.core.decoder.layers)[:layers]:
+            x = layer(x, memory, tgt_mask=later, memory_key_padding_mask=padding if masked else None)
+        return (self.core.decoder.norm(x) if norm else x) @ self.tgt.T
+
+    def __call__(self, src, tgt, padding=None):
+        return self.decode(tgt, self.encode(src, padding), padding)
+
+
+def _torch_name(name):
+    """torch's name for a weight, and which third of it where torch has three in one."""
+    name = name.replace("encoder_layers", "encoder.layers").replace("decoder_layers", "decoder.layers")
+    name = name.replace("encoder_norm", "encoder.norm").replace("decoder_norm", "decoder.norm")
+    name = name.replace("cross_attn", "multihead_attn").replace("ff.fc1", "linear1").replace("ff.fc2", "linear2")
+    for part, letter in enumerate("qkv"):
+        for kind in ("weight", "bias"):
+            if name.endswith(f"{letter}_proj.{kind}"):
+                return name.replace(f"{letter}_proj.{kind}", f"in_proj_{kind}"), part
+    return name.replace("o_proj", "out_proj"), None
+
+
+def _torch_state(weights):
+    parts = {}
+    for name, value in weights.items():  # q comes before k, and k before v
+        if not name.endswith("embed.weight"):
+            parts.setdefault(_torch_name(name)[0], []).append(value)
+    return {name: torch.cat(values) for name, values in parts.items()}
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A lively model, sentences for it, and what greedy decoding writes."""
+
+    weights: dict
+    oracle: Translator
+    sizes: tuple
+    src: Tensor
+    padding: Tensor
+    bos: int
+    eos: int
+    max_len: int
+    greedy: list
+
+    @property
+    def arguments(self):
+        return self.src, self.padding, self.bos, self.eos, self.max_len
+
+    def row(self, i):
+        return self.src[i : i + 1], self.padding[i : i + 1]
+
+
+SIZES = (9, 11, 12, 3, 20, 2)  # src_vocab, tgt_vocab, d_model, n_heads, d_ff, n_layers
+
+
+def lengths_to_padding(lengths, longest):
+    return torch.arange(longest) >= torch.tensor(lengths)[:, None]
+
+
+def draw_problem(rng, sizes=SIZES, max_len=9, rows=5, bos=4, longest=6, tries=200):
+    """A problem whose rows end at different steps, one of them never, and on which no step is a close call."""
+    for _ in range(tries):
+        seed = int(torch.randint(2**31, (1,), generator=rng))
+        weights = lively_weights(seed, *sizes)
+        oracle = Translator(weights, sizes[3])
+        src = torch.randint(sizes[0], (40, longest), generator=rng)
+        padding = lengths_to_padding(torch.randint(1, longest + 1, (40,), generator=rng).tolist(), longest)
+        written, leads = greedy_steps(oracle, src, padding, bos, max_len)
+        for eos in range(sizes[1]):
+            chosen = _varied(written, leads, bos, eos, rows) if eos != bos else []
+            if chosen:
+                greedy = [row[: row.index(eos)] if eos in row else row for row in (written[i] for i in chosen)]
+                return Problem(weights, oracle, sizes, src[chosen], padding[chosen], bos, eos, max_len, greedy)
+    raise RuntimeError("no lively problem was found")
+
+
+def _varied(written, leads, bos, eos, rows):
+    """Indices of sentences that end at different steps (one does not end) and say different things on the way."""
+    by_length = {}
+    for i, row in enumerate(written):
+        said = row[: row.index(eos)] if eos in row else row
+        steps = min(len(said) + 1, len(row))
+        if min(leads[i][:steps]) > MARGIN and bos not in said and len(set(said)) >= min(len(said), 3):
+            by_length.setdefault(len(said), []).append(i)
+    most = len(written[0])
+    if most not in by_length or len(by_length) < 4 or sorted(by_length)[-2] < 3:
+        return []
+    turns = itertools.zip_longest(by_length.pop(most)[:1], *by_length.values())
+    chosen = [i for turn in turns for i in turn if i is not None][:rows]
+    return chosen if len(chosen) == rows else []
+
+
+@torch.no_grad()
+def greedy_steps(model, src, padding, bos, max_len):
+    """The likeliest token at each step, EOS or not, and its lead over the next: two lists of B rows."""
+    memory, written, leads = model.encode(src, padding), torch.full((len(src), 1), bos), []
+    for _ in range(max_len):
+        best = model.decode(written, memory, padding)[:, -1].topk(2)
+        leads.append(best.values[:, 0] - best.values[:, 1])
+        written = torch.cat([written, best.indices[:, :1]], 1)
+    return written[:, 1:].tolist(), torch.stack(leads, 1).tolist()
+
+
+@torch.no_grad()
+def total_and_count(problem, i, tokens):
+    """Sum of the log-probabilities of what was written, EOS included if it came, and their number."""
+    src, padding = problem.row(i)
+    written = [*tokens, problem.eos] if len(tokens) < problem.max_len else list(tokens)
+    inputs = torch.tensor([[problem.bos, *written[:-1]]])
+    logp = problem.oracle(src, inputs, padding)[0].log_softmax(-1)
+    return logp[range(len(written)), written].sum().item(), len(written)
+
+
+def score(problem, i, tokens, length_penalty):
+    total, count = total_and_count(problem, i, tokens)
+    return total / count**length_penalty
+
+
+@torch.no_grad()
+def all_hypotheses(problem, i):
+    """Every possible result for a sentence with its sum of log-probabilities and their number."""
+    src, padding = problem.row(i)
+    memory = problem.oracle.encode(src, padding)
+    found, live = [], [((), 0.0)]
+    for step in range(problem.max_len):
+        grown = []
+        ids = torch.tensor([[problem.bos, *tokens] for tokens, _ in live])
+        n = len(live)
+        logp = problem.oracle.decode(ids, memory.expand(n, -1, -1), padding.expand(n, -1))[:, -1].log_softmax(-1)
+        for (tokens, total), row in zip(live, logp.tolist(), strict=True):
+            for token, value in enumerate(row):
+                if token == problem.eos:
+                    found.append((tokens, total + value, step + 1))
+                else:
+                    grown.append(((*tokens, token), total + value))
+        live = grown
+    return found + [(tokens, total, problem.max_len) for tokens, total in live]
+
+
+def as_tokens(got, rows, what):
+    """The result as a list of lists of ints: B rows, each a list, tuple or 1-d tensor of whole numbers."""
+    if isinstance(got, Tensor) and got.ndim == 2:
+        raise Wrong(f"{what}: a tensor of shape {list(got.shape)}, expected a list of {rows} lists (rows end at "
+                    "different steps, and what comes after EOS is not part of the result)")
+    check(isinstance(got, (list, tuple)), f"{what}: expected a list of {rows} lists of ints, not {type(got).__name__}")
+    check(len(got) == rows, f"{what}: {len(got)} rows, expected {rows}: one list per sentence")
+    return [_row(row, f"{what}, row {i}") for i, row in enumerate(got)]
+
+
+def _row(row, what):
+    if isinstance(row, Tensor):
+        check(row.ndim == 1 and not row.is_floating_point(), f"{what}: expected a list of ints")
+        row = row.tolist()
+    check(isinstance(row, (list, tuple)), f"{what}: expected a list of ints, not {type(row).__name__}")
+    tokens = [token.item() if isinstance(token, Tensor) and token.numel() == 1 else token for token in row]
+    check(all(type(token) is int for token in tokens), f"{what}: expected ints, and got {tokens!r:.80}")
+    return tokens
+
+
+def compare_rows(got, expected, problem, what, causes=None):
+    """`Wrong` with the first row that differs and, if one fits, a likely cause; `causes` maps sentences to rows."""
+    got = as_tokens(got, len(expected), what)
+    if got == expected:
+        return
+    i = next(i for i, (a, b) in enumerate(zip(got, expected, strict=True)) if a != b)
+    message = f"{what}: sentence {i} gives {got[i]}, expected {expected[i]}"
+    causes = {**_usual_causes(expected, problem), **(causes or {})}
+    for cause, rows in causes.items():
+        if rows == got and rows != expected:
+            raise Wrong(f"{message}. Likely cause: {cause}.")
+    raise Wrong(message)
+
+
+def _usual_causes(expected, problem):
+    eos, bos, most = problem.eos, problem.bos, problem.max_len
+    ended = [len(row) < most for row in expected]
+    return {
+        "EOS is part of your result; it ends a sentence and is left out":
+            [[*row, eos] if end else row for row, end in zip(expected, ended, strict=True)],
+        "BOS is part of your result; only what comes after it is": [[bos, *row] for row in expected],
+        "BOS and EOS are part of your result":
+            [[bos, *row, eos] if end else [bos, *row] for row, end in zip(expected, ended, strict=True)],
+        "the last token is missing where no EOS came: max_len counts steps, not BOS":
+            [row if end else row[:-1] for row, end in zip(expected, ended, strict=True)],
+        "the last token of every row is missing": [row[:-1] for row in expected],
+        "the first token is missing": [row[1:] for row in expected],
+    }
+
+
+def loaded(Transformer, weights, sizes, **options):
+    """The student's model in float64 and evaluation mode, with these weights; its parameters are those of the contract."""
+    model = Transformer(*sizes, **options)
+    own = model.parameter_shapes()
+    extra = sorted(set(own) - set(weights))
+    if "tgt_embed.weight" in own:
+        check(not extra, f"`{extra[0] if extra else ''}` is a parameter too many (an output layer shares the weight of "
+              "tgt_embed, and has no bias)")
+    else:  # the one weight of tgt_embed and an output layer goes by its other name
+        check(len(extra) == 1, f"`{extra[-1] if extra else 'tgt_embed.weight'}` is a parameter too many, or tgt_embed is "
+              "missing")
+    return put_weights(model, weights)

@@ -1,0 +1,123 @@
+"""Public checks of q5_1: patchify and unpatchify."""
+
+import torch
+
+from course_utils.checking import check, same, tensor
+from course_utils.expecting import expect_value_error, raises_value_error
+
+F64 = torch.float64
+
+
+def _numbered(B, C, H, W):
+    """Entries that tell where they come from: image b, channel c, row i, column j reads b * 10000 + c * 1000 + 10 i + j."""
+    b, c, i, j = (torch.arange(size, dtype=F64) for size in (B, C, H, W))
+    return 10000 * b[:, None, None, None] + 1000 * c[:, None, None] + 10 * i[:, None] + j
+
+
+def test_one_patch(patchify):
+    """Within a patch all of channel 0 comes first, row by row, then channel 1."""
+    got = tensor(patchify(_numbered(1, 2, 2, 2), 2), "patchify of one image [1, 2, 2, 2], patch 2", (1, 1, 8), F64)
+    expected = torch.tensor([[[0.0, 1, 10, 11, 1000, 1001, 1010, 1011]]], dtype=F64)
+    same(got, expected, "the one patch, flattened as (channel, row, column)", rtol=0, atol=0)
+
+
+def test_which_patch_is_where(patchify):
+    """Patches come in row-major order: the first row of patches from left to right, then the next row."""
+    images = _numbered(2, 3, 4, 6)
+    got = tensor(patchify(images, 2), "patchify of [2, 3, 4, 6], patch 2", (2, 6, 12), F64)
+    check(not torch.equal(got, images.reshape(2, 6, 12)), "the shape is right, but a patch is a square of pixels: a "
+          "`reshape` alone keeps the order in memory and cuts the image into strips")
+    same(got[:, 1], images[:, :, :2, 2:4].flatten(1), "patch 1: rows 0 and 1, columns 2 and 3", rtol=0, atol=0)
+    same(got[:, 3], images[:, :, 2:4, :2].flatten(1), "patch 3: rows 2 and 3, columns 0 and 1", rtol=0, atol=0)
+
+
+def test_round_trips(patchify, unpatchify, rng):
+    """unpatchify undoes patchify and patchify undoes unpatchify, exactly."""
+    for B, C, H, W, p in ((2, 3, 4, 6, 2), (3, 1, 6, 3, 3), (1, 2, 3, 2, 1)):
+        images = torch.randn(B, C, H, W, generator=rng)
+        told = f"images of shape {[B, C, H, W]}, patch {p}"
+        same(unpatchify(patchify(images, p), p, C, H, W), images, f"unpatchify(patchify({told}))", rtol=0, atol=0)
+        patches = torch.randn(B, H // p * (W // p), C * p * p, generator=rng)
+        same(patchify(unpatchify(patches, p, C, H, W), p), patches, f"patchify(unpatchify({told}))", rtol=0, atol=0)
+
+
+def test_sizes_that_do_not_divide(patchify):
+    """A height or a width that the patch does not divide is a ValueError."""
+    expect_value_error("patchify of images [1, 2, 5, 6] with patch 3", patchify, torch.zeros(1, 2, 5, 6), 3)
+    expect_value_error("patchify of images [1, 2, 6, 5] with patch 3", patchify, torch.zeros(1, 2, 6, 5), 3)
+
+
+def probe_patchify(patchify):
+    return patchify(_numbered(2, 3, 4, 6), 2)
+
+
+def probe_tall_images(patchify):
+    return patchify(_numbered(2, 2, 9, 6), 3)
+
+
+def probe_square_images(patchify):
+    return patchify(_numbered(2, 2, 6, 6), 2)
+
+
+def probe_one_channel(patchify):
+    return patchify(_numbered(2, 1, 4, 6), 2)
+
+
+def probe_one_patch(patchify):
+    return patchify(_numbered(2, 3, 2, 2), 2)
+
+
+def probe_pixels(patchify):
+    return patchify(_numbered(2, 3, 2, 3), 1)
+
+
+def probe_unpatchify(unpatchify):
+    return unpatchify(_numbered(1, 2, 6, 12)[0], 2, 3, 4, 6)
+
+
+def probe_unpatchify_tall(unpatchify):
+    return unpatchify(_numbered(1, 2, 6, 18)[0], 3, 2, 9, 6)
+
+
+def probe_unpatchify_square(unpatchify):
+    return unpatchify(_numbered(1, 2, 9, 8)[0], 2, 2, 6, 6)
+
+
+def probe_unpatchify_one_channel(unpatchify):
+    return unpatchify(_numbered(1, 2, 6, 4)[0], 2, 1, 4, 6)
+
+
+def probe_unpatchify_pixels(unpatchify):
+    return unpatchify(_numbered(1, 2, 6, 3)[0], 1, 3, 2, 3)
+
+
+def probe_both(patchify, unpatchify):
+    return unpatchify(patchify(_numbered(2, 3, 4, 6), 2), 2, 3, 4, 6)
+
+
+def probe_height_that_does_not_divide(patchify):
+    return raises_value_error(patchify, torch.zeros(1, 2, 5, 6), 3)
+
+
+def probe_width_that_does_not_divide(patchify):
+    return raises_value_error(patchify, torch.zeros(1, 2, 6, 5), 3)
+
+
+def probe_neither_divides_but_the_area_does(patchify):
+    return raises_value_error(patchify, torch.zeros(1, 1, 6, 6), 4)
+
+
+def probe_what_a_size_that_does_not_divide_gives(patchify):
+    return patchify(_numbered(1, 2, 5, 6), 3)
+
+
+def probe_dtypes(patchify, unpatchify):
+    x = _numbered(2, 3, 4, 6).float()
+    return [str(patchify(x, 2).dtype), str(unpatchify(x.reshape(2, 6, 12), 2, 3, 4, 6).dtype)]
+
+
+def probe_gradients(patchify, unpatchify):
+    images, patches = _numbered(2, 3, 4, 6).requires_grad_(), _numbered(1, 2, 6, 12)[0].requires_grad_()
+    up = torch.linspace(-1, 1, 144, dtype=F64)
+    (patchify(images, 2).flatten() @ up + unpatchify(patches, 2, 3, 4, 6).flatten() @ up).backward()
+    return [images.grad, patches.grad]

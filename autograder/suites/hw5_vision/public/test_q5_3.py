@@ -1,0 +1,120 @@
+"""Public checks of q5_3: resize_positions."""
+
+import torch
+
+from course_utils.checking import check, same, tensor
+
+F64 = torch.float64
+
+
+def _positions(rows, cols, D=3):
+    return torch.randn(1, rows * cols, D, generator=torch.Generator().manual_seed(53), dtype=F64)
+
+
+def test_same_grid(resize_positions):
+    """When the grids agree, the positions come back as they are."""
+    x = _positions(2, 3)
+    same(resize_positions(x, (2, 3), (2, 3)), x, "the positions for the same grid", rtol=1e-12, atol=1e-12)
+
+
+def test_shapes(resize_positions):
+    """[1, N, D] for a grid (rows, cols) becomes [1, rows * cols of the new grid, D]."""
+    for new in ((4, 6), (3, 2), (5, 3), (1, 7)):
+        what = f"positions of a grid (2, 3) for the grid {new}"
+        tensor(resize_positions(_positions(2, 3), (2, 3), new), what, (1, new[0] * new[1], 3), F64)
+
+
+def test_constant(resize_positions):
+    """Positions that are all alike stay so: every column keeps its value."""
+    x = torch.tensor([1.0, -2.0, 0.5], dtype=F64).expand(1, 6, 3)
+    same(resize_positions(x, (2, 3), (4, 5)), x[:, :1].expand(1, 20, 3), "constant positions, resized")
+
+
+def test_columns_alone(resize_positions):
+    """Where all rows of the grid are alike, all rows of the new grid are alike too."""
+    one = _positions(1, 4)
+    got = tensor(resize_positions(one.repeat(1, 3, 1), (3, 4), (5, 6)), "the positions", (1, 30, 3), F64)
+    rows = got.reshape(5, 6, 3)
+    check((rows - rows[:1]).abs().max() < 1e-9, "every row of the old grid is the same, but the rows of the new grid "
+          "differ: is the grid unfolded as (rows, cols), in row-major order?")
+
+
+def test_values(resize_positions):
+    """The values are those of bicubic interpolation with align_corners=False and without antialias."""
+    for old, new, expected in (
+        ((1, 4), (1, 6), [-0.08680556, 0.21875, 1.43055556, 3.15277778, 6.78125, 9.43402778]),
+        ((1, 8), (1, 4), [0.21875, 6.125, 20.125, 43.53125]),
+        ((2, 4), (4, 2), [-1.81152344, 2.90527344, 4.58007812, 15.10742188, 15.10742188, 35.20507812, 21.49902344,
+                          47.40722656]),
+    ):
+        squares = torch.arange(old[0] * old[1], dtype=F64).square().reshape(1, -1, 1)  # 0, 1, 4, 9, ...
+        got = resize_positions(squares, old, new)
+        same(got, torch.tensor(expected, dtype=F64).reshape(1, -1, 1), f"the squares 0, 1, 4, 9, ... on a grid {old}, for "
+             f"a grid {new}", atol=1e-6)
+
+
+def probe_larger(resize_positions):
+    return resize_positions(_positions(3, 4), (3, 4), (5, 7))
+
+
+def probe_smaller(resize_positions):
+    return resize_positions(_positions(6, 5), (6, 5), (3, 2))
+
+
+def probe_square(resize_positions):
+    return resize_positions(_positions(3, 3), (3, 3), (5, 5))
+
+
+def probe_twice(resize_positions):
+    return resize_positions(_positions(3, 4), (3, 4), (6, 8))
+
+
+def probe_half(resize_positions):
+    return resize_positions(_positions(4, 6), (4, 6), (2, 3))
+
+
+def probe_square_half(resize_positions):
+    return resize_positions(_positions(4, 4), (4, 4), (2, 2))
+
+
+def probe_one_axis(resize_positions):
+    return resize_positions(_positions(3, 4), (3, 4), (3, 8))
+
+
+def probe_square_to_tall(resize_positions):
+    return resize_positions(_positions(3, 3), (3, 3), (6, 2))
+
+
+def probe_transposed_grid(resize_positions):
+    return resize_positions(_positions(3, 4), (3, 4), (4, 3))
+
+
+def probe_same_number(resize_positions):
+    return resize_positions(_positions(2, 6), (2, 6), (3, 4))
+
+
+def probe_from_one(resize_positions):
+    return resize_positions(_positions(1, 1), (1, 1), (2, 3))
+
+
+def probe_same_grid(resize_positions):
+    return resize_positions(_positions(3, 4), (3, 4), (3, 4))
+
+
+def probe_first_position(resize_positions):
+    return resize_positions(_positions(4, 4), (4, 4), (8, 8))[:, 0]
+
+
+def probe_shape(resize_positions):
+    return list(resize_positions(_positions(3, 4), (3, 4), (5, 7)).shape)
+
+
+def probe_float32(resize_positions):
+    return str(resize_positions(_positions(3, 4).float(), (3, 4), (5, 7)).dtype)
+
+
+def probe_gradient(resize_positions):
+    x = _positions(3, 4).requires_grad_()
+    got = resize_positions(x, (3, 4), (2, 5))
+    (got * torch.linspace(-1, 1, got.numel(), dtype=F64).reshape(got.shape)).sum().backward()
+    return x.grad

@@ -1,0 +1,1240 @@
+# ---
+# jupyter:
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Homework 4: A translation Transformer
+#
+# Three homeworks of parts. In this one they become a machine: an encoder that reads a sentence, a decoder
+# that writes another one, a training loop, and three ways of asking the trained model for a translation. This
+# is the model of Vaswani (2017), whole, and what was built since is a variation of it.
+#
+# Our language pair is English and German **number words**. That sounds modest, but it is a real translation
+# task with a grammar of its own (*fifty-six* is *sechs-und-fünfzig*, six and fifty), it has exactly one right
+# answer for every sentence, it never runs out of data, and a laptop learns it in a minute or two. When all works,
+# the same notebook trains on a real corpus.
+#
+# **When you are done, you will be able to**
+#
+# - turn lists of tokens into padded, shifted batches, and say what each position is asked to predict;
+# - build the whole Transformer, and show that it gives PyTorch's numbers;
+# - smooth labels, warm up a learning rate, and write a training step that you can trust;
+# - decode greedily, with a beam, and with a cache, and know what each of them promises;
+# - say where the operations go, and what a second target language costs;
+# - train, save, resume, and judge a translation with exact match, BLEU and chrF.
+#
+# **Time**: about an hour of reading, about six hours of work for all twelve questions (100 points), and some
+# minutes of training. You need the ideas of homeworks 1 to 3. No GPU, no downloads.
+
+# %% [markdown]
+# ### Contents
+#
+# | part | questions |
+# |---|---|
+# | I. From sentences to a model | 4.1 padding and shifting · 4.2 the Transformer |
+# | II. Training | 4.3 label smoothing · 4.4 warm-up · 4.5 the training loop · 4.11 in words |
+# | III. Decoding | 4.6 greedy · 4.7 beam search · 4.8 with a cache · 4.9 what it costs |
+# | IV. Does it translate? | the training run · 4.10 evaluation · 4.12 in words · a real corpus |
+#
+# **How to work.** Every question has a text, one answer cell, a check and a ladder of help. Replace the
+# `raise NotImplementedError`, run the cell, then run the check below it. The grader runs the same kind of
+# check on many more inputs, and relies on nothing that is not written in this notebook. Opening the help
+# costs nothing. Questions 4.11 and 4.12 are answered in words, and read by a person.
+#
+# Where an earlier answer is wrong, later ones are judged with ours in its place too, so an error costs its
+# points once. **Hand in the checkpoint** `hw4_translation.safetensors` that Part IV writes together with the
+# notebook, if your course lets you: 4.10 is judged by it.
+
+# %% [markdown]
+# ### The convention card
+#
+# The same in all six homeworks. All of its rows meet in this one.
+
+# %% [markdown] card=true
+# The convention card of the course stands here.
+
+# %%
+import copy
+import math
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from course_utils import Grader, after, pick_device, plots, seed_everything
+from course_utils.data import BOS, EOS, PAD, Pair, Vocabulary, multi30k
+from course_utils.torch_weights import decoder_layer_state, encoder_layer_state
+from course_utils.training import (
+    Curves,
+    EarlyStop,
+    autocast_for,
+    fast,
+    load_checkpoint,
+    progress,
+    save_checkpoint,
+    to_device,
+)
+from course_utils.work import count_work
+
+plt.rcParams["figure.dpi"] = 100  # for pictures of your own
+seed_everything(0)
+device = pick_device()
+grader = Grader("hw4_translation")
+
+# %% [markdown]
+# ### What you bring along
+#
+# From homework 1: `softargmax` and `attention`. From homework 2: `split_heads`, `merge_heads` and
+# `MultiHeadAttention`. From homework 3: `sinusoidal_encoding`, `FeedForward`, `EncoderLayer`, called as
+# `layer(x, key_padding_mask=None)`, and `DecoderLayer`, called as `layer(x, memory, memory_padding_mask=None)`,
+# causal by itself. The cells below hold our versions. Replace them by your own if you like: the rest of the
+# notebook asks for the names and meanings only.
+
+# %% given="hw1_attention q1_1 q1_7"
+from hw1_attention import attention, softargmax  # noqa: F401
+
+# %% given="hw2_multihead q2_1 q2_2"
+from hw2_multihead import MultiHeadAttention, merge_heads, split_heads  # noqa: F401
+
+# %% given="hw3_blocks q3_5 q3_6 q3_7 q3_8"
+from hw3_blocks import DecoderLayer, EncoderLayer, FeedForward, shift_matrix, sinusoidal_encoding  # noqa: F401
+
+# %% [markdown]
+# # Part I. From sentences to a model
+#
+# The task itself, its sizes and its scores come from `course_utils/translation.py`: short, and worth reading once.
+
+# %%
+from course_utils.translation import (
+    BETAS,
+    CHECKPOINT,
+    MAX_LEN,
+    RATE,
+    SIZES,
+    STEPS,
+    WARMUP,
+    bleu,
+    build_model,
+    chrf,
+    corpus,
+    cross_attention,
+    encode_pairs,
+    exact_match,
+    make_batches,
+    translate,
+    vocabularies,
+)
+
+# %% [markdown]
+# Here are some pairs. The words are tokens, hyphens and commas too, and German's long words are taken apart
+# (in print *sechs und fünfzig* is one word). `corpus()` gives the pairs to train on and those that are held
+# out, and the two **vocabularies**: `encode` turns tokens into numbers and `decode` turns them back. Four
+# numbers are special in both: 0 is padding (`PAD`), 1 begins a sentence (`BOS`), 2 ends it (`EOS`), and 3
+# stands for words that the vocabulary does not have.
+
+# %% tags=["plot"]
+data = corpus()
+for source, target in data.train[:5]:
+    print(" ".join(source), " -> ", " ".join(target))
+print(f"{len(data.train)} pairs to train on, {len(data.held_out)} held out;", end=" ")
+print(f"{len(data.source)} English and {len(data.target)} German tokens")
+print(data.target.encode(data.train[0][1]))
+
+# %% [markdown] question="q4_1"
+# ## 4.1 Padding and shifting
+#
+# Sentences have different lengths, and a tensor has not. So short sentences are filled up **on the right**
+# with `pad_id`, to the length of the longest in the batch, and a mask says which places are filling.
+#
+# The decoder is trained by **teacher forcing**: at every place it is given the right words so far, and asked
+# for the next one. That is one sequence, written down twice and shifted by one:
+#
+# | | | | | |
+# |---|---|---|---|---|
+# | inputs | BOS | sechs | und | fünfzig |
+# | labels | sechs | und | fünfzig | EOS |
+#
+# Because the decoder is causal, place $t$ sees the inputs $0, \dots, t$ and never its own label, and all places
+# of all sentences are trained in one pass. Without the shift the model would be asked to copy what it sees.
+#
+# Write
+#
+# - `pad_batch(sequences, pad_id)`: `sequences` is a list of $B$ lists of ints. It returns the pair
+#   `(ids, key_padding_mask)`: `ids` is an int64 tensor `[B, N]`, with $N$ the length of the longest, and the mask
+#   is bool `[B, N]`, **True = padding**. The mask follows from the *lengths*: a `pad_id` inside a sentence is a
+#   real token, and not masked.
+# - `teacher_forcing(target, bos_id, eos_id, pad_id)`: `target` is a list of lists **without** BOS and EOS, the
+#   longest of length $T$. It returns the pair `(inputs, labels)`, both int64 `[B, T + 1]`, padded on the right
+#   with `pad_id`. (What stands in `inputs` where the label is padding does not matter: nothing is asked there.)
+#
+# By hand, with PAD 0, BOS 1 and EOS 2: the targets `[7, 8, 9]` and `[5]` give the inputs `[[1, 7, 8, 9],
+# [1, 5, 0, 0]]` and the labels `[[7, 8, 9, 2], [5, 2, 0, 0]]`.
+
+# %% question="q4_1" points=6 minutes=15 difficulty=1
+def pad_batch(sequences: Sequence[Sequence[int]], pad_id: int) -> tuple[Tensor, Tensor]:
+    """B lists of ints -> ids [B, N], padded on the right, and key_padding_mask bool [B, N] (True = padding)."""
+    # BEGIN SOLUTION
+    longest = max(map(len, sequences), default=0)
+    ids = torch.tensor([[*s, *[pad_id] * (longest - len(s))] for s in sequences], dtype=torch.long)  # [B, N]
+    lengths = torch.tensor([len(s) for s in sequences])
+    return ids, torch.arange(longest) >= lengths[:, None]
+    # END SOLUTION
+
+
+def teacher_forcing(
+    target: Sequence[Sequence[int]], bos_id: int, eos_id: int, pad_id: int
+) -> tuple[Tensor, Tensor]:
+    """B lists without BOS and EOS, the longest of length T -> inputs and labels, both [B, T + 1]."""
+    # BEGIN SOLUTION
+    inputs, _ = pad_batch([[bos_id, *s] for s in target], pad_id)
+    labels, _ = pad_batch([[*s, eos_id] for s in target], pad_id)
+    return inputs, labels
+    # END SOLUTION
+
+
+# %% [markdown] help="q4_1"
+# symptom: A real token is masked: you compared `ids == pad_id` instead of looking at the lengths. EOS stands at
+# the end of the row behind the padding, or is missing in all but the longest sentence: it was added after
+# padding. Labels equal inputs: the shift is missing.
+#
+# hint: Add BOS and EOS to the *lists*, then pad. Both results then have length T + 1 by themselves. For the
+# mask compare a row of places with a column of lengths.
+#
+# pseudo-code: N is the largest length. Each row: the sentence and N minus its length times pad. Mask: place
+# at least length. Inputs: pad_batch of BOS + sentence. Labels: pad_batch of sentence + EOS.
+
+# %% [markdown]
+# Three sentences of the corpus as a batch: what the encoder reads, what the decoder reads, and what it is asked
+# for. Grey is padding.
+
+# %% tags=["plot"]
+with after("q4_1"):
+    some = sorted(data.train[:40], key=lambda pair: len(pair[1]))[::13][:3]
+    sources, targets = encode_pairs(some)
+    src, src_padding = pad_batch(sources, PAD)
+    inputs, labels = teacher_forcing(targets, BOS, EOS, PAD)
+    plots.token_tables(
+        {
+            "source": ([[data.source.tokens[i] for i in row] for row in src.tolist()], src_padding),
+            "inputs": ([[data.target.tokens[i] for i in row] for row in inputs.tolist()], inputs == PAD),
+            "labels": ([[data.target.tokens[i] for i in row] for row in labels.tolist()], labels == PAD),
+        },
+        "One batch: padded on the right, labels one step ahead",
+        alt="Three tables of tokens with three rows each. Short rows end in grey padding. The inputs begin with bos, "
+        "and the labels are the same words one place further left, with eos at the end.",
+    )
+
+# %% [markdown] question="q4_2"
+# ## 4.2 The Transformer
+#
+# You have all the layers. The model is the wiring. Write $E_s$ and $E_t$ for the two embedding tables, $D$ for
+# `d_model`, and $PE$ for the sinusoidal positions, which begin with place 0 on both sides.
+#
+# $$\begin{aligned}
+# \text{encode:} \quad & x = \sqrt D\, E_s[\text{src}] + PE, \quad x \leftarrow \text{encoder layers}(x), \quad
+#   \text{memory} = \mathrm{norm}_e(x) \\
+# \text{decode:} \quad & y = \sqrt D\, E_t[\text{tgt}] + PE, \quad y \leftarrow \text{decoder layers}(y, \text{memory}),
+#   \quad \text{logits} = \mathrm{norm}_d(y)\, E_t^\top
+# \end{aligned}$$
+#
+# Two things in it are new.
+#
+# - **The output layer is the target embedding**, transposed: the logit of a word is the dot product of the
+#   decoder's last vector with the word's own embedding. This is called *tying* (Press and Wolf 2017). It saves
+#   $V D$ weights, and what is learned about a word as an output serves it as an input. There is no bias.
+# - **The factor** $\sqrt D$. For the logits, embeddings should be small: entries of variance $1/D$ give
+#   logits of variance about 1, since the normed vector has length about $\sqrt D$. Beside the positions, whose
+#   entries are as large as 0.7 on average, such embeddings would drown. The factor brings their entries back to
+#   variance 1. PyTorch makes `nn.Embedding` with variance 1, so give both tables a standard deviation of
+#   $D^{-1/2}$ yourself; the picture below shows what happens if you do not.
+#
+# Write `Transformer(src_vocab, tgt_vocab, d_model, n_heads, d_ff, n_layers, dropout=0.0, max_len=512)`:
+#
+# - `encode(src, src_padding=None)`: int64 `[B, S]`, bool `[B, S]` with True = padding, to memory `[B, S, D]`;
+# - `decode(tgt, memory, src_padding=None)`: int64 `[B, T]` and the memory to logits `[B, T, V]`, where row $t$
+#   depends on the tokens $0, \dots, t$ and on the memory that is not padding;
+# - `forward(src, tgt, src_padding=None)`: both, logits `[B, T, V]`.
+#
+# Names, so that weights can be put in: `src_embed` and `tgt_embed` (`nn.Embedding`), `encoder_layers` and
+# `decoder_layers` (`nn.ModuleList` of `n_layers` layers each, pre-norm), `encoder_norm` and `decoder_norm`
+# (`nn.LayerNorm`); a second name for the tied weight is allowed, other parameters are not. The table of
+# positions, for up to `max_len` places, is a **buffer**: it moves with the model to another device or dtype, and
+# is not trained. `dropout` goes to all layers, and onto the sum of embedding and position. Padding in `tgt` needs
+# no mask (3.8 says why). It must agree with `nn.Transformer`, which **you may not use** here, nor
+# `nn.TransformerEncoder`, `nn.TransformerDecoder` or their layers.
+#
+# To check yourself: with `Transformer(11, 13, 8, 2, 16, 1)` there are 1,720 trained numbers: $24 \cdot 8 = 192$ in
+# the embeddings, 600 in the encoder layer, 896 in the decoder layer, and 32 in the two norms.
+
+# %% question="q4_2" points=16 minutes=45 difficulty=3
+class Transformer(nn.Module):
+    """Encoder, decoder, sinusoidal positions, output tied to tgt_embed.
+
+    Not allowed: nn.Transformer, nn.TransformerEncoder, nn.TransformerDecoder and their layers.
+    """
+
+    def __init__(
+        self, src_vocab: int, tgt_vocab: int, d_model: int, n_heads: int, d_ff: int, n_layers: int,
+        dropout: float = 0.0, max_len: int = 512,
+    ) -> None:
+        """Make src_embed, tgt_embed, encoder_layers, decoder_layers, encoder_norm, decoder_norm and a buffer."""
+        super().__init__()
+        # BEGIN SOLUTION
+        sizes = (d_model, n_heads, d_ff, dropout)
+        self.src_embed, self.tgt_embed = nn.Embedding(src_vocab, d_model), nn.Embedding(tgt_vocab, d_model)
+        self.encoder_layers = nn.ModuleList(EncoderLayer(*sizes) for _ in range(n_layers))
+        self.decoder_layers = nn.ModuleList(DecoderLayer(*sizes) for _ in range(n_layers))
+        self.encoder_norm, self.decoder_norm = nn.LayerNorm(d_model), nn.LayerNorm(d_model)
+        self.dropout = nn.Dropout(dropout)
+        self.register_buffer("positions", sinusoidal_encoding(max_len, d_model), persistent=False)
+        for table in (self.src_embed, self.tgt_embed):
+            nn.init.normal_(table.weight, std=d_model**-0.5)
+        # END SOLUTION
+
+    def encode(self, src: Tensor, src_padding: Tensor | None = None) -> Tensor:
+        """src [B, S], src_padding bool [B, S] (True = padding) -> memory [B, S, D]."""
+        # BEGIN SOLUTION
+        x = self._embed(self.src_embed, src)  # [B, S, D]
+        for layer in self.encoder_layers:
+            x = layer(x, src_padding)
+        return self.encoder_norm(x)
+        # END SOLUTION
+
+    def decode(self, tgt: Tensor, memory: Tensor, src_padding: Tensor | None = None) -> Tensor:
+        """tgt [B, T], memory [B, S, D], src_padding bool [B, S] -> logits [B, T, V]."""
+        # BEGIN SOLUTION
+        x = self._embed(self.tgt_embed, tgt)  # [B, T, D]
+        for layer in self.decoder_layers:
+            x = layer(x, memory, src_padding)
+        return self.decoder_norm(x) @ self.tgt_embed.weight.T  # [B, T, V]
+        # END SOLUTION
+
+    def forward(self, src: Tensor, tgt: Tensor, src_padding: Tensor | None = None) -> Tensor:
+        """src [B, S], tgt [B, T], src_padding bool [B, S] -> logits [B, T, V]."""
+        # BEGIN SOLUTION
+        return self.decode(tgt, self.encode(src, src_padding), src_padding)
+        # END SOLUTION
+
+    # BEGIN SOLUTION
+    def _embed(self, table: nn.Embedding, ids: Tensor) -> Tensor:
+        scaled = table(ids) * math.sqrt(table.embedding_dim)
+        return self.dropout(scaled + self.positions[: ids.shape[1]])
+
+    # END SOLUTION
+
+
+# %% [markdown] help="q4_2"
+# symptom: Weights cannot be loaded: compare `state_dict().keys()` with the names above. Logits are right without
+# padding only: the mask must reach the encoder *and* the cross-attention. All logits are off by a bit: a final
+# norm is missing, or the positions were scaled too (only the embedding is). Loss of 30 and more at the first
+# step: the embeddings have variance 1.
+#
+# hint: One small method for "embed, scale, add positions, drop" serves both sides. The tied output is a plain
+# product with `self.tgt_embed.weight.T`. `register_buffer` for the positions; slice the first T or S rows.
+#
+# pseudo-code: Encode: table of src times root D, plus the first S positions, dropout; each encoder layer with
+# the mask; encoder_norm. Decode: the same with tgt; each decoder layer with memory and mask; decoder_norm; times
+# the transposed target table. Forward: decode of encode.
+
+# %% tags=["plot"]
+def weights_of(theirs: nn.Transformer) -> dict[str, Tensor]:
+    """The weights of nn.Transformer under our names; it has no embeddings."""
+    state = {}
+    for i, layer in enumerate(theirs.encoder.layers):
+        state |= {f"encoder_layers.{i}.{name}": value for name, value in encoder_layer_state(layer).items()}
+    for i, layer in enumerate(theirs.decoder.layers):
+        state |= {f"decoder_layers.{i}.{name}": value for name, value in decoder_layer_state(layer).items()}
+    for side in ("encoder", "decoder"):
+        norm = getattr(theirs, side).norm
+        state |= {f"{side}_norm.weight": norm.weight.detach(), f"{side}_norm.bias": norm.bias.detach()}
+    return state
+
+
+with after("q4_2", what="comparison"):
+    seed_everything(1)
+    theirs = nn.Transformer(24, 4, 2, 2, 40, dropout=0.0, activation="gelu", batch_first=True, norm_first=True).double()
+    mine = Transformer(11, 13, 24, 4, 40, 2).double()
+    print("not in nn.Transformer:", mine.load_state_dict(weights_of(theirs), strict=False).missing_keys)
+    src, tgt = torch.randint(4, 11, (3, 7)), torch.randint(4, 13, (3, 5))
+    padding = torch.arange(7) >= torch.tensor([7, 4, 1])[:, None]  # [3, 7]
+    x, y = mine.src_embed(src) * math.sqrt(24), mine.tgt_embed(tgt) * math.sqrt(24)
+    x, y = x + sinusoidal_encoding(7, 24), y + sinusoidal_encoding(5, 24)
+    ahead = torch.ones(5, 5, dtype=torch.bool).triu(1)
+    out = theirs(x, y, tgt_mask=ahead, src_key_padding_mask=padding, memory_key_padding_mask=padding)
+    gap = (mine(src, tgt, padding) - out @ mine.tgt_embed.weight.T).abs().max()
+    print(f"largest difference of the logits from nn.Transformer's: {gap:.1e}")
+
+# %% [markdown]
+# How large are the logits of a fresh model, and what does it think of a sentence before any training? A model
+# that knows nothing should say so: 36 words, so a cross-entropy near $\ln 36 = 3.58$. With embeddings of
+# variance 1 it is sure of itself and wrong, and the first hundred steps go into unlearning that.
+
+# %% tags=["plot"]
+with after("q4_1", "q4_2"):
+    batch = make_batches(data.train, pad_batch, teacher_forcing, steps=1)[0]
+    src, src_padding, inputs, labels = batch
+    first_losses = {}
+    for label, std in (("variance 1 / D", 64**-0.5), ("variance 1", 1.0)):
+        seed_everything(0)
+        model = build_model(Transformer)
+        for table in (model.src_embed, model.tgt_embed):
+            nn.init.normal_(table.weight, std=std)
+        logits = model(src, inputs, src_padding)
+        first_losses[label] = F.cross_entropy(logits.mT, labels, ignore_index=PAD).item()
+        print(f"{label:15} spread of the logits {logits.std():5.2f}, loss {first_losses[label]:6.2f}")
+
+# %% [markdown]
+# # Part II. Training
+
+# %% [markdown] question="q4_3"
+# ## 4.3 Label smoothing
+#
+# Cross-entropy asks for certainty: the loss goes on falling while the right logit grows without bound. Label
+# smoothing (Szegedy 2016) asks for a little less. With $V$ words and smoothing $\varepsilon$, the target is no
+# longer 1 for the right word $y$ and 0 for the others, but
+#
+# $$q_v = (1 - \varepsilon)\,[v = y] + \frac{\varepsilon}{V}, \qquad
+# \ell = -\sum_v q_v \log p_v = -(1 - \varepsilon) \log p_y - \frac{\varepsilon}{V} \sum_v \log p_v ,$$
+#
+# where $p$ is the softmax of the logits. All words share $\varepsilon$, **the right one too**. By hand, with
+# $V = 4$ and $\varepsilon = 0.1$: the target of the right word is $0.925$, that of each other word $0.025$. If $p$
+# is uniform, $\ell = \ln 4 = 1.386$ for every $\varepsilon$. The smallest possible loss is no longer 0 but the
+# entropy of $q$, here $0.349$.
+#
+# Write `smoothed_loss(logits, labels, pad_id, smoothing=0.1)`: `logits` `[B, T, V]`, `labels` int64 `[B, T]`; one
+# number, a 0-dim tensor with a gradient: the **mean over all real tokens** of the batch (not the mean of the
+# sentences' means), where labels equal to `pad_id` count as nothing. `pad_id` need not be a word of the
+# vocabulary. Logits may be in the thousands. It must agree with `nn.CrossEntropyLoss` with `label_smoothing` and
+# `ignore_index`, so **neither that nor** `F.cross_entropy` **is allowed** in it; `log_softmax` is.
+
+# %% question="q4_3" points=8 minutes=20 difficulty=2
+def smoothed_loss(logits: Tensor, labels: Tensor, pad_id: int, smoothing: float = 0.1) -> Tensor:
+    """Label-smoothed cross-entropy, mean over real tokens: logits [B, T, V], labels [B, T] -> [].
+
+    Not allowed: nn.CrossEntropyLoss, F.cross_entropy.
+    """
+    # BEGIN SOLUTION
+    real = labels != pad_id  # [B, T]
+    logp = logits[real].log_softmax(-1)  # [n, V]: the n real tokens
+    right = logp.gather(-1, labels[real][:, None]).mean()
+    return -(1 - smoothing) * right - smoothing * logp.mean()
+    # END SOLUTION
+
+
+# %% [markdown] help="q4_3"
+# symptom: Right for smoothing 0, a little off otherwise: the share $\varepsilon$ was given to the $V - 1$ wrong
+# words only. Right without padding only: you divided by B times T. NaN for large logits: `softmax` then `log`.
+# An index error when `pad_id` is -100: `gather` was asked for column -100.
+#
+# hint: Take the real tokens out first, `logits[labels != pad_id]` is `[n, V]`. Then two means are needed: of the
+# log-probability of the right word, and of all log-probabilities.
+#
+# pseudo-code: Keep the real places. Log-softmax over V. Right: the entry at the label. Minus (1 - eps) times the
+# mean of right, minus eps times the mean over everything.
+
+# %% [markdown]
+# Left to right: the targets for a vocabulary of 6 words; and the loss as the right logit grows, the others being
+# 0 ($V = 36$, as in our German). Without smoothing it falls for ever. With smoothing there is a best logit, and
+# who goes beyond it pays: at $\varepsilon = 0.1$ that is 5.8.
+
+# %% tags=["plot"]
+with after("q4_3"):
+    hard = F.one_hot(torch.tensor(2), 6).double()
+    plots.bars(
+        ["der", "die", "drei", "und", "acht", "elf"],
+        {f"smoothing {eps}": (1 - eps) * hard + eps / 6 for eps in (0.0, 0.1, 0.3)}, "word", "target",
+        "What the model is asked to say",
+        alt="Bars of the targets for six words, the third being right: 1, 0.917 and 0.75 for it, and 0, 0.017 and 0.05 "
+        "for each of the others, at smoothing 0, 0.1 and 0.3.",
+    )
+    z = torch.linspace(0, 14, 141, dtype=torch.float64)
+    logits = torch.zeros(141, 1, 36, dtype=torch.float64)
+    logits[:, 0, 4] = z
+    curves = {
+        f"smoothing {eps}": [smoothed_loss(row[None], torch.tensor([[4]]), PAD, eps) for row in logits]
+        for eps in (0.0, 0.1, 0.3)
+    }
+    plots.curves(
+        z, curves, "logit of the right word", "loss", "Certainty is punished",
+        alt="Without smoothing the loss falls towards 0. With 0.1 it has its minimum near 5.8 and rises slowly after "
+        "it; with 0.3 the minimum is higher, near 4.4, and the rise steeper.",
+    )
+    best = z[torch.stack(curves["smoothing 0.1"]).argmin()]
+    print(f"the best logit for smoothing 0.1: {best:.1f}; exactly, {math.log(36 * 0.9 / 0.1 + 1):.2f}")
+
+# %% [markdown] question="q4_4"
+# ## 4.4 Warm-up
+#
+# Adam divides by an average of past gradients, and in the first steps there is hardly a past. Large steps on such
+# evidence can spoil a Transformer for good (most of all a post-norm one, 3.7). The paper of 2017 therefore raises
+# the rate in a straight line for `warmup` steps, and then lets it fall like one over the root of the step:
+#
+# $$\mathrm{rate}(s) = D^{-1/2} \cdot \min\!\big(s^{-1/2},\; s \cdot w^{-3/2}\big).$$
+#
+# At $s = w$ both arms meet, in the peak $(D w)^{-1/2}$. By hand: with $D = 512$ and $w = 4000$, the paper's values,
+# $\mathrm{rate}(1) = 1.75 \cdot 10^{-7}$, the peak is $6.99 \cdot 10^{-4}$, and at step 16,000 it is half of that.
+#
+# Write `noam_rate(step, d_model, warmup)`: one number. Steps count from 1; but schedulers like to ask for step 0,
+# so the answer there must be finite too (0 is the natural one, the value for step 1 is as good).
+
+# %% question="q4_4" points=6 minutes=10 difficulty=1
+def noam_rate(step: int, d_model: int, warmup: int) -> float:
+    """The learning rate of Vaswani et al. at a step >= 0."""
+    # BEGIN SOLUTION
+    step = max(step, 1)
+    return d_model**-0.5 * min(step**-0.5, step * warmup**-1.5)
+    # END SOLUTION
+
+
+# %% [markdown] help="q4_4"
+# symptom: The peak is not at `warmup`: one of the exponents is not the one above. The rate only ever grows, or
+# only ever falls: `max` in the place of `min`, or one arm is missing. A ZeroDivisionError: step 0.
+#
+# hint: `0 ** -0.5` is an error in Python. Guard the step before the formula.
+#
+# pseudo-code: Step is at least 1. The smaller of step to the minus one half, and step times warmup to the minus
+# three halves; times d_model to the minus one half.
+
+# %% tags=["plot"]
+with after("q4_4"):
+    steps = range(1, 20001, 50)
+    plots.curves(
+        list(steps), {f"D = {D}, warm-up {w}": [noam_rate(s, D, w) for s in steps]
+                      for D, w in ((512, 4000), (512, 8000), (256, 4000))},
+        "step", "rate", "The schedule of 2017",
+        alt="Three curves that rise in a line to a peak at the end of the warm-up and then fall like one over the root. "
+        "A longer warm-up peaks later and lower; a narrower model gets a larger rate throughout.",
+    )
+    peak = RATE * noam_rate(WARMUP, SIZES["d_model"], WARMUP)
+    print(f"our run below: {RATE} times the schedule with warm-up {WARMUP}, so the peak is {peak:.4f}")
+
+# %% [markdown] question="q4_5"
+# ## 4.5 The training loop
+#
+# One step of training, in the order in which nothing goes wrong:
+#
+# 1. training mode (dropout on); 2. forward; 3. loss; 4. clear the old gradients; 5. backward; 6. **clip**: if
+# the norm $g$ of all gradients together is larger than 1, divide them all by $g$; 7. one step of the optimizer.
+#
+# Write
+#
+# - `train_step(model, batch, optimizer, pad_id)`, with `batch = (src, src_padding, inputs, labels)`: one step as
+#   above with the loss `smoothed_loss(logits, labels, pad_id)`, its smoothing at the default. It returns that
+#   loss, the one **before** the update, as a Python float. The batch may be on another device than the model:
+#   `to_device(batch, device)` moves it. On CUDA, run the forward pass and the loss in
+#   `with autocast_for(device):` (bfloat16 there, nothing changed on a CPU).
+# - `fit(model, batches, ...)`: a step for each batch in turn, with a progress bar, and a list of the losses as the
+#   result. The arguments behind `batches` are free as long as they have defaults; keep those of the stub if you want to use our
+#   training cell in Part IV. There, `batches` is a list of batches, run through `epochs` times; `optimizer=None`
+#   means Adam with `betas=BETAS`; and before each step the rate of all `optimizer.param_groups` is set to
+#   `rate * noam_rate(step, d_model, warmup)`, where steps count on from `start` (the first is `start + 1`).
+#
+# A bar is `bar = progress(batches, label="training")`: iterate over `bar`, and `bar.show(loss=..., rate=...)`
+# writes beside it.
+#
+# The oldest test of a training loop: **overfit one small batch**. A model that cannot learn eight sentences by
+# heart has an error in it. With label smoothing the loss does not go to 0 but to the entropy of the targets,
+# which is 0.652 for our 36 words.
+
+# %% question="q4_5" points=10 minutes=30 difficulty=2 uses=["q4_1", "q4_2", "q4_3", "q4_4"] limits={"wall": 60}
+def train_step(
+    model: nn.Module, batch: tuple[Tensor, Tensor, Tensor, Tensor], optimizer: torch.optim.Optimizer, pad_id: int
+) -> float:
+    """One update with the gradient's norm clipped to 1; returns the loss before it."""
+    # BEGIN SOLUTION
+    device = next(model.parameters()).device
+    src, src_padding, inputs, labels = to_device(batch, device)
+    model.train()
+    with autocast_for(device):
+        loss = smoothed_loss(model(src, inputs, src_padding), labels, pad_id)
+    optimizer.zero_grad()
+    loss.backward()
+    nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    optimizer.step()
+    return loss.item()
+    # END SOLUTION
+
+
+def fit(
+    model: nn.Module, batches: Sequence[tuple[Tensor, Tensor, Tensor, Tensor]],
+    optimizer: torch.optim.Optimizer | None = None, pad_id: int = PAD, epochs: int = 1,
+    rate: float = RATE, warmup: int = WARMUP, start: int = 0,
+) -> list[float]:
+    """Train on the batches, `epochs` times over, with a progress bar; returns the loss of every step."""
+    # BEGIN SOLUTION
+    if optimizer is None:
+        optimizer = torch.optim.Adam(model.parameters(), betas=BETAS)
+    losses = []
+    bar = progress([batch for _ in range(epochs) for batch in batches], label="training")
+    for step, batch in enumerate(bar, start + 1):
+        now = rate * noam_rate(step, model.tgt_embed.embedding_dim, warmup)
+        for group in optimizer.param_groups:
+            group["lr"] = now
+        losses.append(train_step(model, batch, optimizer, pad_id))
+        bar.show(loss=losses[-1], rate=now)
+    return losses
+    # END SOLUTION
+
+
+# %% [markdown] help="q4_5"
+# symptom: The loss falls and then explodes, or the model learns more and more slowly: gradients add up because
+# they are never cleared. The size of the update does not depend on clipping: it came before `backward` or after
+# `step`, or it clipped each parameter by itself. Memory grows from step to step: the loss was kept as a tensor
+# with its whole graph.
+#
+# hint: `nn.utils.clip_grad_norm_(parameters, 1.0)` between `backward` and `step`. `loss.item()` is a float.
+#
+# pseudo-code: train_step: move the batch; model.train(); logits; smoothed_loss; zero_grad; backward; clip; step;
+# return the loss as a float. fit: for each epoch and batch: set the rate in every group; train_step; note the
+# loss; show it.
+
+# %% [markdown]
+# Eight sentences, learned by heart. The dashed line is the least possible loss, the entropy of the smoothed
+# targets.
+
+# %% tags=["training"]
+with after("q4_1", "q4_2", "q4_3", "q4_4", "q4_5"):
+    batch = make_batches(data.train, pad_batch, teacher_forcing, steps=1, size=8)[0]
+    seed_everything(0)
+    losses = fit(build_model(Transformer), [batch], epochs=120, warmup=40)
+    least = -(0.9 + 0.1 / 36) * math.log(0.9 + 0.1 / 36) - 35 * 0.1 / 36 * math.log(0.1 / 36)
+    plots.curves(
+        range(1, 121), {"loss": losses, "entropy of the targets": [least] * 120}, "step", "smoothed loss",
+        "Eight sentences by heart",
+        alt="The loss falls from 3.9 to the entropy of the targets, 0.652, within some 80 steps, and stays there.",
+    )
+    print(f"loss after 120 steps {losses[-1]:.3f}, least possible {least:.3f}")
+
+# %% [markdown] explain="q4_11" points=3 minutes=8 difficulty=2
+# ## 4.11 In your own words: the loss that was too good
+#
+# A friend trains a translation Transformer, and is delighted: the loss is at its minimum after a few hundred
+# steps, on held-out sentences too. But decoding gives the same word again and again. It turns out that the
+# decoder was fed the *labels* as inputs (without BOS, not shifted). Explain what the model learned, why the
+# held-out loss did not give it away, and why the shift together with the causal mask prevents it. Say also what
+# remains different between teacher forcing and decoding even when all is right. Five sentences or so.
+#
+# BEGIN SOLUTION
+# With unshifted inputs the word that is asked for at place t stands at place t of the input, which the causal mask
+# allows the decoder to see: it learned to copy its input and needed neither the source nor the earlier words. The
+# held-out loss is computed with the same teacher forcing, so the answer stands in its input there too, and copying
+# works on any sentence. In decoding there is no answer to copy: the model is given the last word, repeats it, and
+# goes on. With the shift, place t sees BOS and the words before t, the causal mask hides all later inputs, and so
+# the next word must be predicted from the prefix and the source. What remains: in training the prefix is always
+# right, in decoding it is the model's own, so after an error the model is in a place that it never saw in
+# training (exposure bias), and a low loss is no proof of good translations: one has to decode.
+#
+# **Rubric.** 1 point: the model learned to copy its input, since the causal mask allows place t to see place t. 1
+# point: held-out loss uses teacher forcing as well, so it contains the answer too; only decoding shows it. 1 point:
+# own prefix against right prefix as the remaining difference.
+# END SOLUTION
+
+# %% [markdown]
+# # Part III. Decoding
+#
+# Training is one parallel pass over sentences that are known. Translating is not: the word that is written next
+# becomes an input. A decoding method gets a model, a padded batch of sources, and returns one list of tokens for
+# each sentence. All three of this part have the same form:
+#
+# - `src` int64 `[B, S]`, `src_padding` bool `[B, S]` (True = padding) or `None`, `bos_id`, `eos_id`, `max_len`;
+# - the result is a **list of B lists of ints**: the tokens after BOS, up to EOS and without it. At most `max_len`
+#   steps are made, the one that gives EOS counted; a sentence that has no EOS by then is returned as it is;
+# - the model comes in evaluation mode. Use its `encode` and `decode`, and compute no gradients
+#   (`@torch.no_grad()`);
+# - **no sentence notices the others in its batch**, nor how much padding it was given.
+
+# %% [markdown] question="q4_6"
+# ## 4.6 Greedy decoding
+#
+# Begin with BOS. Ask for the logits of the next word, take the largest, append it, ask again:
+#
+# $$y_{t+1} = \arg\max_v\; \mathrm{logits}_v(y_0 \dots y_t,\ \text{source}), \qquad y_0 = \text{BOS}.$$
+#
+# The sentences of a batch end at different times. The short ones go on being extended until the last has ended,
+# which does no harm, if what comes after the **first** EOS is cut off. Stop when all have ended: then the number
+# of steps is that of the longest sentence.
+#
+# By hand: if a model gives the words 7, 8, EOS whatever happens, then `max_len` 5 or 3 gives `[7, 8]` (the third step
+# gave EOS); `max_len` 2 gives `[7, 8]` too, unfinished; `max_len` 1 gives `[7]`.
+#
+# Write `greedy_decode(model, src, src_padding, bos_id, eos_id, max_len)`. The source is encoded once, not in
+# every step.
+
+# %% question="q4_6" points=8 minutes=20 difficulty=2 uses=["q4_2"]
+@torch.no_grad()
+def greedy_decode(
+    model: nn.Module, src: Tensor, src_padding: Tensor | None, bos_id: int, eos_id: int, max_len: int
+) -> list[list[int]]:
+    """The most likely next token, again and again: src [B, S] -> B lists, without BOS and EOS."""
+    # BEGIN SOLUTION
+    memory = model.encode(src, src_padding)  # [B, S, D]
+    written = src.new_full((len(src), 1), bos_id)  # [B, 1 + t]
+    ended = torch.zeros(len(src), dtype=torch.bool, device=src.device)
+    for _ in range(max_len):
+        token = model.decode(written, memory, src_padding)[:, -1].argmax(-1)  # [B]
+        written = torch.cat([written, token[:, None]], dim=1)
+        ended |= token == eos_id
+        if ended.all():
+            break
+    rows = written[:, 1:].tolist()
+    return [row[: row.index(eos_id)] if eos_id in row else row for row in rows]
+    # END SOLUTION
+
+
+# %% [markdown] help="q4_6"
+# symptom: Sentences are cut short when they are decoded together: the loop stopped at the first EOS of *any*
+# sentence. Rubbish follows after a sentence's end: cut at the first EOS, not the last. One token too many: the
+# step that gives EOS counts.
+#
+# hint: Only the last place of the logits is needed, `[:, -1]`. Keep a bool for each sentence that remembers whether
+# it has ended.
+#
+# pseudo-code: Encode. Begin with a column of BOS. max_len times: logits of the last place, argmax, append; note
+# who has written EOS; leave the loop if all have. Cut each row at its first EOS.
+
+# %% [markdown] question="q4_7"
+# ## 4.7 Beam search
+#
+# Greedy takes the best word now, and may regret it. Suppose the first word is A with probability 0.5 or B with
+# 0.4; after A the best sentence goes on with 0.4, after B with 0.9. Greedy takes A and gets
+# $0.5 \cdot 0.4 = 0.20$, while B would have had $0.4 \cdot 0.9 = 0.36$. **Beam search** keeps the `width` best
+# beginnings alive.
+#
+# For one sentence, with the beginnings $h$ of equal length and the sums $s(h)$ of their log-probabilities:
+#
+# 1. extend every living beginning by every word, so that $s(hv) = s(h) + \log p(v \mid h)$;
+# 2. keep the `width` extensions with the largest sums;
+# 3. those that end in EOS are finished: put them aside. The rest live on. Stop after `max_len` steps, or when
+#    none lives.
+#
+# In the end the hypothesis with the best **score** is returned,
+#
+# $$\mathrm{score}(y) = \frac{\sum_t \log p(y_t \mid y_{<t})}{n^{\alpha}},$$
+#
+# where the sum has $n$ terms, that of EOS included if there is one, and $\alpha$ is `length_penalty`. With
+# $\alpha = 0$ it is the plain log-probability, which likes short sentences, since every word costs something;
+# $\alpha = 1$ is the mean for each token. Who competes:
+#
+# - all finished hypotheses that the search has put aside;
+# - those that are **unfinished** after `max_len` steps, with their $n$ = `max_len` terms;
+# - **greedy's hypothesis**. A beam may lose it on the way, and then end worse than greedy. With it in the race
+#   the result never scores below greedy's.
+#
+# With `width` 1 the result is greedy's. In the small example (natural logarithms): $\ln 0.20 = -1.609$ against
+# $\ln 0.36 = -1.022$.
+#
+# Write `beam_search(model, src, src_padding, bos_id, eos_id, max_len, width, length_penalty)`, with the form of
+# result as in 4.6. Searching sentence by sentence is fine.
+
+# %% question="q4_7" points=14 minutes=50 difficulty=4 uses=["q4_2", "q4_6"]
+@torch.no_grad()
+def beam_search(
+    model: nn.Module, src: Tensor, src_padding: Tensor | None, bos_id: int, eos_id: int, max_len: int,
+    width: int, length_penalty: float,
+) -> list[list[int]]:
+    """The best-scoring of what a beam of this width and greedy find: src [B, S] -> B lists, without BOS and EOS."""
+    # BEGIN SOLUTION
+    memory = model.encode(src, src_padding)  # [B, S, D]
+    results = []
+    for b in range(len(src)):
+        one = (memory[b : b + 1], None if src_padding is None else src_padding[b : b + 1])
+        found = [_search(model, *one, bos_id, eos_id, max_len, w, length_penalty) for w in {1, width}]  # 1 is greedy
+        results.append(max(found)[1])
+    return results
+
+
+def _search(
+    model: nn.Module, memory: Tensor, padding: Tensor | None, bos_id: int, eos_id: int, max_len: int,
+    width: int, length_penalty: float,
+) -> tuple[float, list[int]]:
+    """Score and tokens of the best hypothesis for one sentence: memory [1, S, D], padding [1, S]."""
+    live = torch.full((1, 1), bos_id, device=memory.device)  # [K, 1 + n]
+    sums = memory.new_zeros(1)  # [K]
+    best: tuple[float, list[int]] = (-math.inf, [])
+    for n in range(1, max_len + 1):
+        K = len(live)
+        mask = None if padding is None else padding.expand(K, -1)
+        logp = model.decode(live, memory.expand(K, -1, -1), mask)[:, -1].log_softmax(-1)  # [K, V]
+        V = logp.shape[1]
+        sums, places = (sums[:, None] + logp).flatten().topk(min(width, K * V))
+        live = torch.cat([live[places // V], places[:, None] % V], dim=1)
+        ended = live[:, -1] == eos_id
+        for total, tokens in zip(sums.tolist(), live[:, 1:].tolist(), strict=True):
+            if tokens[-1] == eos_id:
+                best = max(best, (total / n**length_penalty, tokens[:-1]))
+            elif n == max_len:
+                best = max(best, (total / n**length_penalty, tokens))
+        live, sums = live[~ended], sums[~ended]
+        hope = max((n + 1) ** length_penalty, max_len**length_penalty)  # sums only fall, so nobody can beat this
+        if not len(live) or sums[0].item() / hope < best[0]:
+            break
+    return best
+    # END SOLUTION
+
+
+# %% [markdown] help="q4_7"
+# symptom: Width 1 differs from greedy: finished hypotheses were replaced by worse beginnings (at width 1 the search
+# ends with the first EOS), or the first of the `width` beginnings is there several times. Sentences come out too
+# short: EOS's log-probability is missing in the sum, or unfinished ones do not compete. A wide beam sometimes scores
+# below greedy: greedy's hypothesis does not compete.
+#
+# hint: Begin with **one** beginning, BOS, with sum 0. `topk` over the flattened `[K, V]` table gives the
+# extensions; `// V` is the beginning, `% V` the word. A search of width 1 is greedy decoding with its score: you
+# can run it beside the other and take the better.
+#
+# pseudo-code: For each sentence: live is BOS, sums 0. max_len times: log-probabilities of the next word for all
+# that live; add the sums; the best `width` of all extensions; those with EOS go to the finished with score sum over
+# n to the alpha; the others live. If the steps are used up the living are scored too. Take the best of these and of
+# what width 1 finds.
+
+# %% [markdown]
+# The small example above, as a "model" with a table of probabilities in the place of a network. Its tokens are BOS,
+# EOS, A, B and C. After A comes EOS with 0.4 (or A or C, with 0.3 each), after B comes C with 0.9, and all that is
+# longer ends for sure. With $\alpha = 1$ the longer sentence gains even more.
+
+# %% tags=["plot"]
+class Table(nn.Module):
+    """A model that looks its next word up; it needs no source."""
+
+    ROWS = {(): [0, 0.1, 0.5, 0.4, 0], (2,): [0, 0.4, 0.3, 0, 0.3], (3,): [0, 0, 0.1, 0, 0.9]}
+
+    def encode(self, src: Tensor, src_padding: Tensor | None = None) -> Tensor:
+        return torch.zeros(*src.shape, 1)
+
+    def decode(self, tgt: Tensor, memory: Tensor, src_padding: Tensor | None = None) -> Tensor:
+        rows = [[self.ROWS.get(tuple(row[1 : t + 1]), [0, 1, 0, 0, 0]) for t in range(len(row))] for row in tgt.tolist()]
+        return torch.tensor(rows).log()  # [B, T, V]
+
+
+with after("q4_6", "q4_7", what="experiment"):
+    asked = (Table(), torch.zeros(1, 1, dtype=torch.long), None, 0, 1, 4)
+    names = ["BOS", "EOS", "A", "B", "C"]
+    print("greedy:          ", [names[i] for i in greedy_decode(*asked)[0]])
+    for width, alpha in ((1, 0.0), (2, 0.0), (2, 1.0)):
+        print(f"width {width}, alpha {alpha:g}:", [names[i] for i in beam_search(*asked, width, alpha)[0]])
+
+# %% [markdown] question="q4_8"
+# ## 4.8 Greedy decoding with a cache
+#
+# `greedy_decode` computes the whole decoder for all words so far, in every step, and throws all but the last row
+# away. In 2.7 you saw that nothing of this is needed. Under the causal mask the keys and values of old words do
+# not change, so each decoder layer keeps them; and the keys and values of the **memory** do not change at all, so
+# each layer projects them **once**, before the first step. A step then handles one word for each sentence, in
+# pre-norm:
+#
+# 1. $x = \sqrt D\,E_t[\text{token}] + PE_t$, `[B, 1, D]`: mind the place, the new word stands at place $t$, not at 0;
+# 2. in each layer: $h = \mathrm{norm1}(x)$; append the key and the value of $h$ to the layer's cache; the query of
+#    $h$ attends to the cache, through `o_proj`, and is added to $x$;
+# 3. the query of $\mathrm{norm2}(x)$ attends to the memory's keys and values (with `src_padding`), added to $x$;
+# 4. $x \leftarrow x + \mathrm{ff}(\mathrm{norm3}(x))$;
+# 5. after the last layer $\mathrm{norm}_d$, logits, argmax.
+#
+# Write `cached_greedy_decode(model, src, src_padding, bos_id, eos_id, max_len)` with exactly the output of 4.6. It
+# may rely on the names inside the model: those of 4.2, the layers' `self_attn`, `cross_attn`, `ff`, `norm1`, `norm2`,
+# `norm3`, and the attentions' `q_proj`, `k_proj`, `v_proj`, `o_proj`, `n_heads`. Work is counted: the encoder runs
+# once, only the new word goes through the decoder's layers, and the work of a step is linear in what has been
+# written.
+#
+# For one layer, a source of $S$ words and step $t$ (counted from 1), the multiply-adds times 2 of one sentence are
+# $8D^2 + 4tD$ in self-attention, $4D^2 + 4SD$ in cross-attention, and $4 D d_{ff}$ in the feed-forward part. With
+# $D = 64$, $d_{ff} = 128$, $S = 12$ and $t = 10$: 35,328, 19,456 and 32,768.
+
+# %% question="q4_8" points=12 minutes=40 difficulty=4 uses=["q4_2", "q4_6"]
+@torch.no_grad()
+def cached_greedy_decode(
+    model: nn.Module, src: Tensor, src_padding: Tensor | None, bos_id: int, eos_id: int, max_len: int
+) -> list[list[int]]:
+    """What greedy_decode gives, with the keys and values of old words and of the memory kept."""
+    # BEGIN SOLUTION
+    memory = model.encode(src, src_padding)  # [B, S, D]
+    D = memory.shape[-1]
+    positions = sinusoidal_encoding(max_len, D).to(memory)
+    sources = [_keys_and_values(layer.cross_attn, memory) for layer in model.decoder_layers]
+    past = [_keys_and_values(layer.self_attn, memory[:, :0]) for layer in model.decoder_layers]  # empty
+    token, written = src.new_full((len(src), 1), bos_id), []
+    ended = torch.zeros_like(token, dtype=torch.bool)
+    for t in range(max_len):
+        x = model.tgt_embed(token) * math.sqrt(D) + positions[t]  # [B, 1, D]
+        for i, layer in enumerate(model.decoder_layers):
+            h = layer.norm1(x)
+            new = _keys_and_values(layer.self_attn, h)
+            past[i] = tuple(torch.cat(pair, dim=2) for pair in zip(past[i], new, strict=True))  # [B, H, t + 1, Dh]
+            x = x + _look(layer.self_attn, h, *past[i])
+            x = x + _look(layer.cross_attn, layer.norm2(x), *sources[i], src_padding)
+            x = x + layer.ff(layer.norm3(x))
+        token = (model.decoder_norm(x) @ model.tgt_embed.weight.T).argmax(-1)  # [B, 1]
+        written.append(token)
+        ended |= token == eos_id
+        if ended.all():
+            break
+    rows = torch.cat(written, dim=1).tolist() if written else [[] for _ in src]
+    return [row[: row.index(eos_id)] if eos_id in row else row for row in rows]
+
+
+def _keys_and_values(mha: nn.Module, x: Tensor) -> tuple[Tensor, ...]:
+    """x [B, N, D] -> keys and values, each [B, H, N, Dh]."""
+    return tuple(split_heads(project(x), mha.n_heads) for project in (mha.k_proj, mha.v_proj))
+
+
+def _look(mha: nn.Module, x: Tensor, k: Tensor, v: Tensor, padding: Tensor | None = None) -> Tensor:
+    """One query for each sentence: x [B, 1, D], k and v [B, H, N, Dh] -> [B, 1, D]."""
+    heads, _ = attention(split_heads(mha.q_proj(x), mha.n_heads), k, v, padding)
+    return mha.o_proj(merge_heads(heads))
+    # END SOLUTION
+
+
+# %% [markdown] help="q4_8"
+# symptom: The first word is right and the others are not: every word was given place 0, or the cache holds keys of
+# raw `x` instead of `norm1(x)`, or it is shared by all layers. Right for one sentence and wrong for a batch:
+# `src_padding` is missing in cross-attention. The counted work grows too fast: the memory is projected again in every
+# step (`cross_attn(x, memory, memory)` does that), or all words go through the layers.
+#
+# hint: Two helpers are enough: keys and values of some tokens, `[B, H, N, Dh]`, and one query that looks at given
+# keys and values. Self-attention needs no mask, since all that is in the cache is past.
+#
+# pseudo-code: Encode. For each layer: keys and values of the memory. For t below max_len: embed the last token,
+# scale, add position t. For each layer: norm1, append key and value, attend, add; norm2, attend to memory, add;
+# norm3, ff, add. Norm, tied logits, argmax; note who ended. Cut at EOS.
+
+# %% [markdown]
+# Counted, not timed: the FLOPs of decoding one sentence of 12 words with and without a cache, for translations of
+# growing length. (The EOS number is one that no model gives, so that nothing ends early.)
+
+# %% tags=["plot"]
+with after("q4_2", "q4_6", "q4_8"):
+    seed_everything(0)
+    model = build_model(Transformer).eval()
+    src = torch.randint(4, 37, (1, 12))
+    lengths = [4, 8, 16, 32, 64, 128]
+    costs = {
+        name: [count_work(decode, model, src, None, BOS, -1, n)["flops"] for n in lengths]
+        for name, decode in (("without a cache", greedy_decode), ("with a cache", cached_greedy_decode))
+    }
+    plots.curves(
+        lengths, costs, "words written", "FLOPs", "What a translation costs", logx=True, logy=True, marks=True,
+        alt="Two lines on double logarithmic axes. Without a cache the cost grows about with the square of the "
+        "length, with a cache about in proportion to it.",
+    )
+    a, b = (costs[name][-1] for name in costs)
+    print(f"128 words: {a / 1e6:.1f} million FLOPs without, {b / 1e6:.1f} with a cache, {a / b:.0f} times less")
+
+# %% [markdown] question="q4_9"
+# ## 4.9 Where the work goes
+#
+# A translator has three kinds of attention. The source has $M$ words, the target $N$, the width is $k$. Count as in
+# 2.5: multiply-adds times 2 of all matrix products of one `MultiHeadAttention`, the four projections and the two
+# products, for one sentence and **one** layer; no softmax, no bias; a mask saves nothing. With $T$ queries and $S$
+# keys and values that was
+#
+# $$4\,(T + S)\,k^2 + 4\,T S\,k ,$$
+#
+# for any number of heads. Write
+#
+# - `stack_costs(M, N, k)`: a dict with the keys `"encoder_self"`, `"decoder_self"` and `"cross"`: the FLOPs of one
+#   layer's attention of each kind, when the whole target is processed at once, as in training;
+# - `extra_cost_for_second_language(M, N, k)`: one number. The same source is to be translated into a second
+#   language, of length $N$ as well, by a decoder with weights of its own, and the encoder's output is at hand.
+#   What must be computed again, out of the three? (So everything that the new decoder's layer computes counts,
+#   its projections of the memory included; what the encoder did does not.)
+#
+# To check yourself: $M = 7$, $N = 5$, $k = 12$ gives 10,416 for the encoder's self-attention, and a second language
+# costs 15,552, however much the encoder has cost.
+
+# %% question="q4_9" points=6 minutes=15 difficulty=2
+def stack_costs(M: int, N: int, k: int) -> dict[str, int]:
+    """FLOPs of one layer's attentions, source of length M, target of length N, width k."""
+    # BEGIN SOLUTION
+    def cost(T: int, S: int) -> int:
+        return 4 * (T + S) * k**2 + 4 * T * S * k  # four projections, two products
+
+    return {"encoder_self": cost(M, M), "decoder_self": cost(N, N), "cross": cost(N, M)}
+    # END SOLUTION
+
+
+def extra_cost_for_second_language(M: int, N: int, k: int) -> int:
+    """FLOPs that a second target language of length N adds, the encoder's output being at hand."""
+    # BEGIN SOLUTION
+    costs = stack_costs(M, N, k)
+    return costs["decoder_self"] + costs["cross"]
+    # END SOLUTION
+
+
+# %% [markdown] help="q4_9"
+# symptom: Right when M = N only: in cross-attention queries come from the target and keys from the source. Half of
+# what is expected: a multiply-add counts as 2. The decoder's self-attention came out at half: the mask saves nothing.
+#
+# hint: Write one function of T and S, and call it with the right pair three times. The encoder never sees the target.
+#
+# pseudo-code: cost(T, S) as above. Encoder: (M, M). Decoder: (N, N). Cross: (N, M). Second language: decoder plus
+# cross.
+
+# %% tags=["plot"]
+with after("q4_9"):
+    lengths = [8, 16, 32, 64, 128, 256, 512, 1024, 2048]
+    rows = {kind: [stack_costs(n, 32, 64)[kind] for n in lengths] for kind in ("encoder_self", "decoder_self", "cross")}
+    rows["second language"] = [extra_cost_for_second_language(n, 32, 64) for n in lengths]
+    plots.curves(
+        lengths, rows, "source length M", "FLOPs of one layer", "A long source, a target of 32 words, width 64",
+        logx=True, logy=True, marks=True,
+        alt="The encoder's cost grows in proportion to M and, beyond some hundred words, with its square. The decoder's "
+        "self-attention is level; cross-attention and the second language grow in proportion to M.",
+    )
+
+# %% [markdown]
+# # Part IV. Does it translate?
+#
+# Now the run. The model has the sizes below (`SIZES`), the batches hold 64 pairs, and the 200 last training pairs are
+# kept aside to look at exact match every 100 steps: the share of numbers that come out right to the last token. The
+# run writes a checkpoint each time. If the cell is interrupted and run again, it goes on from the file; to begin
+# anew, set `RESUME = False`. It stops early when three looks in a row were no better than the best.
+#
+# RUN_NUMBERS
+
+# %% tags=["training"]
+RESUME = True
+young = None  # the model after 100 steps, for the pictures below
+with after("q4_1", "q4_2", "q4_3", "q4_4", "q4_5", "q4_6", what="training run"):
+    steps, every, file = (40, 20, Path(f"fast_{CHECKPOINT}")) if fast() else (STEPS, 100, Path(CHECKPOINT))
+    train, look = data.train[:-200], data.train[-200:]
+    batches = make_batches(train, pad_batch, teacher_forcing, steps=steps)
+    look_src, look_padding = pad_batch(encode_pairs(look)[0], PAD)
+    seed_everything(0)
+    model = build_model(Transformer).to(device)
+    optimizer = torch.optim.Adam(model.parameters(), betas=BETAS)
+    curves, stop = Curves(), EarlyStop(patience=3, higher=True)
+    start = load_checkpoint(file, model, optimizer) if RESUME and file.exists() else 0
+    print(f"{SIZES}, {sum(p.numel() for p in model.parameters()):,} weights, beginning at step {start}")
+    for done in range(start, steps, every):
+        losses = fit(model, batches[done : done + every], optimizer, start=done)
+        outputs = translate(model, greedy_decode, look_src, look_padding)
+        exact = exact_match(outputs, encode_pairs(look)[1])
+        for step, loss in enumerate(losses, done + 1):
+            curves.add(step, loss=loss)
+        curves.add(done + every, exact=exact)
+        save_checkpoint(file, model, optimizer, done + every, note=f"exact match {exact:.3f}")
+        young = young or copy.deepcopy(model).eval()
+        print(f"step {done + every}: loss {losses[-1]:.3f}, exact match {exact:.3f}")
+        if stop(exact):
+            break
+    model.eval()
+    if curves.values:
+        curves.plot("loss", title="Learning to translate numbers", ylabel="smoothed loss",
+                    alt="The loss falls from about 3.9 to below 1 within 150 steps and levels off near its least "
+                    "possible value, 0.652.")
+        curves.plot("exact", title="Right to the last token", ylabel="share of 200 numbers",
+                    alt="Exact match rises from almost nothing after 100 steps to nearly 1 after 200, and stays there.")
+
+# %% [markdown] question="q4_10"
+# ## 4.10 Evaluation
+#
+# The loss says how well the model continues *right* beginnings. Whether it translates, only decoding can tell. Three
+# scores, each for a whole set of sentences:
+#
+# - **exact match**: the share of outputs that are the reference, token for token. Merciless, and for numbers right;
+# - **BLEU** (Papineni 2002): how many of the output's runs of 1, 2, 3 and 4 tokens occur in the reference (their
+#   precisions, averaged by the geometric mean), times a penalty for outputs that are too short. From 0 to 100;
+# - **chrF** (Popović 2015): the same idea with runs of *characters*, precision and recall together. From 0 to 100.
+#
+# Nobody should write BLEU by hand again: papers could not be compared for years because everybody's tokens were
+# different (Post 2018). `exact_match`, `bleu` and `chrf` above take two lists of token lists, outputs and references,
+# and the last two ask sacrebleu.
+#
+# Write `evaluate_translation(model, pairs, ...)`: `pairs` is a list of (source tokens, target tokens), words and not
+# numbers; translate all sources with your `greedy_decode`, turn the outputs into words, and return a dict with the
+# keys `"exact"` (0 to 1), `"bleu"` and `"chrf"` (0 to 100). Further arguments are free if they have defaults; without
+# them the vocabularies are those of the corpus, `vocabularies()`. Dropout is off while you decode
+# (`translate` sees to it, and cuts large sets into pieces).
+#
+# **How this question is judged.** A small part: the function, on models of known quality. The larger part: that your
+# model *learned*. If you handed in `hw4_translation.safetensors`, it is loaded into your `Transformer` with the sizes
+# `SIZES`, translates numbers that were not in `data.train` with your `greedy_decode`, and its exact match counts.
+# Without one (or if it does not load), your parts train for 200 steps on numbers below ten thousand
+# (`train_briefly` in `course_utils/translation.py`), and the loss and the exact match after that count. Right models
+# pass either with a wide margin.
+
+# %% question="q4_10" points=8 minutes=20 difficulty=2 uses=["q4_1", "q4_2", "q4_3", "q4_4", "q4_5", "q4_6"] limits={"wall": 120, "cpu": 300}
+def evaluate_translation(
+    model: nn.Module, pairs: Sequence[Pair], source: Vocabulary | None = None, target: Vocabulary | None = None,
+    max_len: int = MAX_LEN,
+) -> dict[str, float]:
+    """Translate the sources of the pairs greedily; returns "exact" (0 to 1), "bleu" and "chrf" (0 to 100)."""
+    # BEGIN SOLUTION
+    if source is None or target is None:
+        source, target = vocabularies()
+    src, src_padding = pad_batch([source.encode(tokens) for tokens, _ in pairs], PAD)
+    outputs = [target.decode(ids) for ids in translate(model, greedy_decode, src, src_padding, max_len)]
+    references = [tokens for _, tokens in pairs]
+    return {
+        "exact": exact_match(outputs, references),
+        "bleu": bleu(outputs, references),
+        "chrf": chrf(outputs, references),
+    }
+    # END SOLUTION
+
+
+# %% [markdown] help="q4_10"
+# symptom: Exact match is 0 although the translations look right: words were compared with numbers, or EOS was left in
+# the outputs. BLEU of 1 where 100 is expected: shares and percent. Scores change from call to call: dropout was on.
+#
+# hint: Encode the sources with the source vocabulary, pad them, `translate(model, greedy_decode, src, src_padding)`,
+# decode with the *target* vocabulary.
+#
+# pseudo-code: Vocabularies, if none were given. Sources to numbers, padded. Greedy translations, to words. The three
+# scores against the targets of the pairs, in a dict.
+
+# %% [markdown]
+# The 500 held-out numbers, by the model of 100 steps and by the one after the whole run, and some of the errors. Look
+# at the young model's scores: most of its numbers are wrong, and its chrF looks respectable.
+
+# %% tags=["training"]
+with after("q4_1", "q4_2", "q4_5", "q4_6", "q4_10", what="evaluation"):
+    for name, one in (("after 100 steps", young), ("at the end", model)):
+        if one is not None:
+            scores = evaluate_translation(one, data.held_out)
+            print(f"{name:16}", "  ".join(f"{key} {value:.3f}" for key, value in scores.items()))
+    shown = 0
+    src, src_padding = pad_batch(encode_pairs(data.held_out)[0], PAD)
+    for (a, b), ids in zip(data.held_out, translate(young or model, greedy_decode, src, src_padding), strict=True):
+        if data.target.decode(ids) != b and shown < 4:
+            shown += 1
+            print(f"{' '.join(a)}\n    right:  {' '.join(b)}\n    young:  {' '.join(data.target.decode(ids))}")
+
+# %% [markdown]
+# **Where does it look?** The cross-attention of the trained model while it writes one number, the mean over the heads
+# of each decoder layer. Rows are the words it is about to write. Look for the crossing: to write *sechs und fünfzig*
+# it must look at *six* first and at *fifty* afterwards, against the order of the source.
+
+# %% tags=["training"]
+with after("q4_1", "q4_2", "q4_5", "q4_6", what="picture"):
+    words = "fifty - six thousand , seven hundred and forty - two".split()
+    src = torch.tensor([data.source.encode(words)], device=device)
+    ids = greedy_decode(model, src, None, BOS, EOS, MAX_LEN)[0]
+    weights = cross_attention(model, src, torch.tensor([[BOS, *ids]], device=device))[:, 0].mean(1)  # [L, T, S]
+    written = [*data.target.decode(ids), "<eos>"]
+    for layer, table in enumerate(weights):
+        plots.heatmap(
+            table, written, words, f"Cross-attention, layer {layer + 1}, mean of the heads", numbers=False,
+            xlabel="source", ylabel="about to write",
+            alt=f"Attention of layer {layer + 1}: rows are the German words, columns the English ones. ALIGN_ALT",
+        )
+
+# %% [markdown]
+# **Wider beams.** The young model is unsure, so it has something to gain. The picture shows the mean score
+# ($\alpha = 1$) of its hypotheses for 30 held-out numbers as the beam grows, and how many of them are right.
+#
+# BEAM_NUMBERS
+
+# %% tags=["training"]
+def scores_of(model: nn.Module, src: Tensor, padding: Tensor, outputs: list[list[int]]) -> Tensor:
+    """The model's own score (alpha = 1) of finished outputs: mean log-probability, EOS included."""
+    inputs, labels = (x.to(src.device) for x in teacher_forcing(outputs, BOS, EOS, PAD))
+    with torch.no_grad():
+        logp = model(src, inputs, padding).log_softmax(-1).gather(-1, labels[..., None])[..., 0]  # [B, T]
+    return logp.masked_fill(labels == PAD, 0).sum(1) / (labels != PAD).sum(1)
+
+
+with after("q4_1", "q4_2", "q4_6", "q4_7", what="picture"):
+    if young is not None:
+        some = data.held_out[:10 if fast() else 30]
+        sources, targets = encode_pairs(some)
+        src, padding = to_device(pad_batch(sources, PAD), device)
+        widths, score, right = [1, 2, 4, 8], [], []
+        for width in widths:
+            outputs = beam_search(young, src, padding, BOS, EOS, MAX_LEN, width, 1.0)
+            score.append(scores_of(young, src, padding, outputs).mean())
+            right.append(exact_match(outputs, targets))
+        plots.curves(
+            widths, {"mean score": score}, "width", "mean log-probability", "What a wider beam finds", marks=True,
+            alt="BEAM_ALT",
+        )
+        print({f"width {w}": f"score {s:.4f}, exact {r:.2f}" for w, s, r in zip(widths, score, right, strict=True)})
+
+# %% [markdown] explain="q4_12" points=3 minutes=8 difficulty=2
+# ## 4.12 In your own words: three scores, one model
+#
+# A system translates invoices. On a test set it has exact match 0.61, BLEU 93 and chrF 96, and its maker writes
+# "translation quality above 90 percent". Would you let it print the sums? Explain what each score does not see, why a
+# wrong number can cost so little BLEU and chrF, when exact match is too strict to be useful, and why a better
+# *model score* (a wider beam) need not mean a better translation. Five sentences or so.
+#
+# BEGIN SOLUTION
+# No: 39 of 100 outputs differ from the right one, and in a sum every difference is an error of money. BLEU counts shared
+# runs of tokens and chrF shared runs of characters, all with equal weight: *drei* for *vier* changes one token of ten,
+# most runs still match, and the score hardly falls, although the meaning is another number. Neither knows which word
+# matters, and both are averages over the whole set. Exact match sees any difference but not its size, and it is useless
+# where a sentence has many good translations, as ordinary text has: there nearly every output would count as wrong, and
+# BLEU or chrF (with human reading) say more. A wider beam finds outputs that the *model* thinks more likely; where the model
+# is wrong or likes short outputs, the more likely one can be the worse translation, so the score that was searched for
+# and the quality that was wanted are two things.
+#
+# **Rubric.** 1 point: BLEU and chrF weigh all tokens alike and reward overlap, so a single wrong number word costs
+# little. 1 point: exact match is right for numbers and too strict where several translations are good. 1 point: the
+# model's score is not quality (search error against model error, length).
+# END SOLUTION
+
+# %% [markdown]
+# ### A real corpus
+#
+# Everything above works for any pairs of sentences. **Multi30k** (Elliott 2016) has 29,000 captions of photographs in
+# German and English, for non-commercial research and education; it does not come with the course. If you have a copy,
+# set the environment variable `MULTI30K` to its folder (with `train.de`, `train.en`, `val.de` and so on, plain or
+# `.gz`), restart and run the cell below; otherwise it says that it was skipped. For pairs of your own, separated by
+# tabs, use `course_utils.data.read_pairs(path)`.
+#
+# REAL_NUMBERS
+
+# %% tags=["training"]
+folder = os.environ.get("MULTI30K")
+if not folder:
+    print("Skipped: set MULTI30K to the folder of your copy to train on it.")
+else:
+    with after("q4_1", "q4_2", "q4_3", "q4_4", "q4_5", "q4_6", "q4_10", what="training run"):
+        splits = multi30k(folder, "de", "en")
+        german, english = (Vocabulary.build([pair[i] for pair in splits["train"]], 8_000, 2) for i in (0, 1))
+        on_gpu = device.type == "cuda"
+        sizes = dict(d_model=256, n_heads=8, d_ff=1024, n_layers=3) if on_gpu else dict(SIZES, d_model=128, d_ff=512)
+        steps = 20 if fast() else 6_000 if on_gpu else 900
+        seed_everything(0)
+        real = Transformer(len(german), len(english), **sizes, dropout=0.1).to(device)
+        batches = make_batches(
+            splits["train"], pad_batch, teacher_forcing, steps=steps, source=german, target=english
+        )
+        losses = fit(real, batches, warmup=400, rate=1.0)
+        smooth = torch.tensor(losses).unfold(0, 10, 1).mean(-1)
+        plots.curves(range(10, len(losses) + 1), {"loss": smooth}, "step", "smoothed loss (mean of 10 steps)",
+                     "German captions into English", alt="The training loss falls, quickly at first, then slowly.")
+        test = splits["test"][:100 if fast() else None]
+        print({key: round(v, 3) for key, v in evaluate_translation(real, test, german, english, max_len=40).items()})
+
+# %% [markdown]
+# # What to read next
+#
+# You have built the machine of 2017, and it works. **Homework 5** puts its encoder to work on images, **homework 6**
+# trains encoders and decoders on plain text, without any translations.
+#
+# - Vaswani and others (2017), *Attention is all you need*: you have now written every line of it.
+# - Sutskever and others (2014), *Sequence to sequence learning with neural networks*: translation before attention;
+#   beam search with small beams.
+# - Press and Wolf (2017), *Using the output embedding to improve language models*: tying.
+# - Szegedy and others (2016), *Rethinking the Inception architecture*: label smoothing, on the side. Müller and others
+#   (2019), *When does label smoothing help?*
+# - Wu and others (2016), *Google's neural machine translation system*: length penalties and what production needs.
+# - Stahlberg and Byrne (2019), *On NMT search errors and model errors*: the best-scoring translation is often the empty
+#   one. Meister and others (2020), *If beam search is the answer, what was the question?*
+# - Papineni and others (2002), *BLEU*; Popović (2015), *chrF*; Post (2018), *A call for clarity in reporting BLEU
+#   scores*.
+# - Jain and Wallace (2019), *Attention is not explanation*, before you trust the alignment pictures too far.
+#
+# Before you hand in, restart the kernel, run everything from top to bottom, look at the checks once more, and put
+# `hw4_translation.safetensors` beside the notebook.
+
+# %%
+grader.check_all()

@@ -1,0 +1,37 @@
+"""The signs tell a sick patient from its healthy twin."""
+
+import pytest
+import torch
+from torch import nn
+
+from course_utils.patients import FAULTS
+from course_utils.vital_signs import parameters_without_gradient, vital_signs
+
+
+def leave(model):
+    return model
+
+
+def test_a_healthy_model_shows_no_sign():
+    signs = vital_signs(leave, "healthy", 0)
+    assert signs["changed"] == signs["unlearned"] == signs["equal_units"] == []
+    assert signs["order"] and signs["twin"] and not signs["padding"] and signs["noise"] == 0
+    assert signs["scale"] == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_every_fault_shows_in_some_sign(fault):
+    healthy, sick = vital_signs(leave, "healthy", 0), vital_signs(leave, fault, 0)
+    assert any(sick[name] != healthy[name] for name in set(sick) - {"changed", "twin"})
+
+
+def test_parameters_that_no_gradient_reaches_are_named_and_keys_biases_are_not():
+    class Half(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.used, self.unused, self.k_proj = nn.Linear(3, 2), nn.Linear(3, 2), nn.Linear(3, 2)
+
+        def forward(self, x):
+            return self.used(x) + x @ self.k_proj.weight.mT
+
+    assert parameters_without_gradient(Half(), torch.ones(4, 3)) == ["unused.weight", "unused.bias"]
