@@ -16,6 +16,18 @@ def with_arguments(f: Callable[..., Any], *args: Any) -> tuple[Any, list[Any]]:
     return f(*args), list(args)
 
 
+def gradient_norms(model: nn.Module, *args: Any) -> dict[str, float]:
+    """How long the gradient of each parameter is when model(*args) is pulled towards zero."""
+    model.zero_grad()
+    model(*args).square().mean().backward()
+    return {name: 0.0 if p.grad is None else float(p.grad.norm()) for name, p in model.named_parameters()}
+
+
+def loose_tensors(make: Callable[..., nn.Module], *sizes: int) -> int:
+    """How many tensors a new module holds that are neither parameters nor buffers, and would not move with it."""
+    return sum(isinstance(value, Tensor) for part in make(*sizes).modules() for value in vars(part).values())
+
+
 def encoder_rows(decode: Callable[..., Any], model: nn.Module, src: Tensor, *args: Any) -> tuple[Any, list[int]]:
     """The result of decode(model, src, *args), and how many sentences went into each layer of the encoder."""
     rows = [0] * len(model.encoder_layers)  # type: ignore[arg-type]

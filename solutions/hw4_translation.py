@@ -61,6 +61,7 @@
 import copy
 import math
 import os
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -106,6 +107,9 @@ from hw2_multihead import MultiHeadAttention, merge_heads, split_heads  # noqa: 
 
 # %% given="hw3_blocks q3_5 q3_6 q3_7 q3_8"
 from hw3_blocks import DecoderLayer, EncoderLayer, FeedForward, shift_matrix, sinusoidal_encoding  # noqa: F401
+
+# %%
+print(f"training will run on: {device}")
 
 # %% [markdown]
 # # Part I. From sentences to a model
@@ -271,8 +275,8 @@ with after("q4_1"):
 # no mask (3.8 says why). It must agree with `nn.Transformer`, which **you may not use** here, nor
 # `nn.TransformerEncoder`, `nn.TransformerDecoder` or their layers.
 #
-# To check yourself: with `Transformer(11, 13, 8, 2, 16, 1)` there are 1,720 trained numbers: $24 \cdot 8 = 192$ in
-# the embeddings, 600 in the encoder layer, 896 in the decoder layer, and 32 in the two norms.
+# To check yourself: with `Transformer(11, 13, 8, 2, 16, 1)` there are 1,728 trained numbers: $24 \cdot 8 = 192$ in
+# the embeddings, 600 in the encoder layer, 904 in the decoder layer, and 32 in the two norms.
 
 # %% question="q4_2" points=16 minutes=45 difficulty=3
 class Transformer(nn.Module):
@@ -289,6 +293,7 @@ class Transformer(nn.Module):
         super().__init__()
         # BEGIN SOLUTION
         sizes = (d_model, n_heads, d_ff, dropout)
+        self.scale = math.sqrt(d_model)
         self.src_embed, self.tgt_embed = nn.Embedding(src_vocab, d_model), nn.Embedding(tgt_vocab, d_model)
         self.encoder_layers = nn.ModuleList(EncoderLayer(*sizes) for _ in range(n_layers))
         self.decoder_layers = nn.ModuleList(DecoderLayer(*sizes) for _ in range(n_layers))
@@ -302,7 +307,7 @@ class Transformer(nn.Module):
     def encode(self, src: Tensor, src_padding: Tensor | None = None) -> Tensor:
         """src [B, S], src_padding bool [B, S] (True = padding) -> memory [B, S, D]."""
         # BEGIN SOLUTION
-        x = self._embed(self.src_embed, src)  # [B, S, D]
+        x = self.dropout(self.scale * self.src_embed(src) + self.positions[: src.shape[1]])  # [B, S, D]
         for layer in self.encoder_layers:
             x = layer(x, src_padding)
         return self.encoder_norm(x)
@@ -311,7 +316,7 @@ class Transformer(nn.Module):
     def decode(self, tgt: Tensor, memory: Tensor, src_padding: Tensor | None = None) -> Tensor:
         """tgt [B, T], memory [B, S, D], src_padding bool [B, S] -> logits [B, T, V]."""
         # BEGIN SOLUTION
-        x = self._embed(self.tgt_embed, tgt)  # [B, T, D]
+        x = self.dropout(self.scale * self.tgt_embed(tgt) + self.positions[: tgt.shape[1]])  # [B, T, D]
         for layer in self.decoder_layers:
             x = layer(x, memory, src_padding)
         return self.decoder_norm(x) @ self.tgt_embed.weight.T  # [B, T, V]
@@ -323,13 +328,6 @@ class Transformer(nn.Module):
         return self.decode(tgt, self.encode(src, src_padding), src_padding)
         # END SOLUTION
 
-    # BEGIN SOLUTION
-    def _embed(self, table: nn.Embedding, ids: Tensor) -> Tensor:
-        scaled = table(ids) * math.sqrt(table.embedding_dim)
-        return self.dropout(scaled + self.positions[: ids.shape[1]])
-
-    # END SOLUTION
-
 
 # %% [markdown] help="q4_2"
 # symptom: Weights cannot be loaded: compare `state_dict().keys()` with the names above. Logits are right without
@@ -337,7 +335,7 @@ class Transformer(nn.Module):
 # norm is missing, or the positions were scaled too (only the embedding is). Loss of 30 and more at the first
 # step: the embeddings have variance 1.
 #
-# hint: One small method for "embed, scale, add positions, drop" serves both sides. The tied output is a plain
+# hint: "Embed, scale, add positions, drop" is one line on each side. The tied output is a plain
 # product with `self.tgt_embed.weight.T`. `register_buffer` for the positions; slice the first T or S rows.
 #
 # pseudo-code: Encode: table of src times root D, plus the first S positions, dropout; each encoder layer with
@@ -360,7 +358,8 @@ def weights_of(theirs: nn.Transformer) -> dict[str, Tensor]:
 
 with after("q4_2", what="comparison"):
     seed_everything(1)
-    theirs = nn.Transformer(24, 4, 2, 2, 40, dropout=0.0, activation="gelu", batch_first=True, norm_first=True).double()
+    with warnings.catch_warnings(action="ignore"):  # it tells that a fast path is not for pre-norm
+        theirs = nn.Transformer(24, 4, 2, 2, 40, 0.0, "gelu", batch_first=True, norm_first=True).double()
     mine = Transformer(11, 13, 24, 4, 40, 2).double()
     print("not in nn.Transformer:", mine.load_state_dict(weights_of(theirs), strict=False).missing_keys)
     src, tgt = torch.randint(4, 11, (3, 7)), torch.randint(4, 13, (3, 5))
@@ -374,8 +373,10 @@ with after("q4_2", what="comparison"):
 
 # %% [markdown]
 # How large are the logits of a fresh model, and what does it think of a sentence before any training? A model
-# that knows nothing should say so: 36 words, so a cross-entropy near $\ln 36 = 3.58$. With embeddings of
-# variance 1 it is sure of itself and wrong, and the first hundred steps go into unlearning that.
+# that knows nothing should say so: 36 words, so a cross-entropy near $\ln 36 = 3.58$. Ours begins at 6.1. The reason
+# is the tie: the residual road carries the last word's embedding to the output, where it meets itself, so a fresh
+# model wants to **repeat the word that it has just read**. That is soon unlearned. With embeddings of variance 1 the
+# same opinion is held ten times as firmly, and the loss begins at 61.
 
 # %% tags=["plot"]
 with after("q4_1", "q4_2"):
@@ -542,7 +543,7 @@ with after("q4_4"):
 #
 # The oldest test of a training loop: **overfit one small batch**. A model that cannot learn eight sentences by
 # heart has an error in it. With label smoothing the loss does not go to 0 but to the entropy of the targets,
-# which is 0.652 for our 36 words.
+# which is 0.665 for our 36 words.
 
 # %% question="q4_5" points=10 minutes=30 difficulty=2 uses=["q4_1", "q4_2", "q4_3", "q4_4"] limits={"wall": 60}
 def train_step(
@@ -609,7 +610,7 @@ with after("q4_1", "q4_2", "q4_3", "q4_4", "q4_5"):
     plots.curves(
         range(1, 121), {"loss": losses, "entropy of the targets": [least] * 120}, "step", "smoothed loss",
         "Eight sentences by heart",
-        alt="The loss falls from 3.9 to the entropy of the targets, 0.652, within some 80 steps, and stays there.",
+        alt="The loss falls from 6 to the entropy of the targets, 0.665, within some 60 steps, and stays there.",
     )
     print(f"loss after 120 steps {losses[-1]:.3f}, least possible {least:.3f}")
 
@@ -913,7 +914,7 @@ with after("q4_2", "q4_6", "q4_8"):
     seed_everything(0)
     model = build_model(Transformer).eval()
     src = torch.randint(4, 37, (1, 12))
-    lengths = [4, 8, 16, 32, 64, 128]
+    lengths = [4, 8, 16, 32, 64]
     costs = {
         name: [count_work(decode, model, src, None, BOS, -1, n)["flops"] for n in lengths]
         for name, decode in (("without a cache", greedy_decode), ("with a cache", cached_greedy_decode))
@@ -924,7 +925,7 @@ with after("q4_2", "q4_6", "q4_8"):
         "length, with a cache about in proportion to it.",
     )
     a, b = (costs[name][-1] for name in costs)
-    print(f"128 words: {a / 1e6:.1f} million FLOPs without, {b / 1e6:.1f} with a cache, {a / b:.0f} times less")
+    print(f"64 words: {a / 1e6:.1f} million FLOPs without, {b / 1e6:.1f} with a cache, {a / b:.0f} times less")
 
 # %% [markdown] question="q4_9"
 # ## 4.9 Where the work goes
@@ -992,24 +993,24 @@ with after("q4_9"):
 # # Part IV. Does it translate?
 #
 # Now the run. The model has the sizes below (`SIZES`), the batches hold 64 pairs, and the 200 last training pairs are
-# kept aside to look at exact match every 100 steps: the share of numbers that come out right to the last token. The
+# kept aside to look at exact match every 50 steps: the share of numbers that come out right to the last token. The
 # run writes a checkpoint each time. If the cell is interrupted and run again, it goes on from the file; to begin
-# anew, set `RESUME = False`. It stops early when three looks in a row were no better than the best.
+# anew, set `RESUME = False`. It stops early when four looks in a row were no better than the best.
 #
 # RUN_NUMBERS
 
 # %% tags=["training"]
 RESUME = True
-young = None  # the model after 100 steps, for the pictures below
+young = None  # the first model that has one number in ten right, for the pictures below
 with after("q4_1", "q4_2", "q4_3", "q4_4", "q4_5", "q4_6", what="training run"):
-    steps, every, file = (40, 20, Path(f"fast_{CHECKPOINT}")) if fast() else (STEPS, 100, Path(CHECKPOINT))
+    steps, every, file = (40, 20, Path(f"fast_{CHECKPOINT}")) if fast() else (STEPS, 50, Path(CHECKPOINT))
     train, look = data.train[:-200], data.train[-200:]
     batches = make_batches(train, pad_batch, teacher_forcing, steps=steps)
     look_src, look_padding = pad_batch(encode_pairs(look)[0], PAD)
     seed_everything(0)
     model = build_model(Transformer).to(device)
     optimizer = torch.optim.Adam(model.parameters(), betas=BETAS)
-    curves, stop = Curves(), EarlyStop(patience=3, higher=True)
+    curves, stop = Curves(), EarlyStop(patience=4, higher=True)
     start = load_checkpoint(file, model, optimizer) if RESUME and file.exists() else 0
     print(f"{SIZES}, {sum(p.numel() for p in model.parameters()):,} weights, beginning at step {start}")
     for done in range(start, steps, every):
@@ -1020,15 +1021,16 @@ with after("q4_1", "q4_2", "q4_3", "q4_4", "q4_5", "q4_6", what="training run"):
             curves.add(step, loss=loss)
         curves.add(done + every, exact=exact)
         save_checkpoint(file, model, optimizer, done + every, note=f"exact match {exact:.3f}")
-        young = young or copy.deepcopy(model).eval()
+        if young is None and (exact >= 0.1 or fast()):
+            young = copy.deepcopy(model).eval()
         print(f"step {done + every}: loss {losses[-1]:.3f}, exact match {exact:.3f}")
         if stop(exact):
             break
     model.eval()
     if curves.values:
         curves.plot("loss", title="Learning to translate numbers", ylabel="smoothed loss",
-                    alt="The loss falls from about 3.9 to below 1 within 150 steps and levels off near its least "
-                    "possible value, 0.652.")
+                    alt="The loss falls from about 6 to below 1 within 150 steps and levels off near its least "
+                    "possible value, 0.665.")
         curves.plot("exact", title="Right to the last token", ylabel="share of 200 numbers",
                     alt="Exact match rises from almost nothing after 100 steps to nearly 1 after 200, and stays there.")
 
@@ -1091,12 +1093,14 @@ def evaluate_translation(
 # scores against the targets of the pairs, in a dict.
 
 # %% [markdown]
-# The 500 held-out numbers, by the model of 100 steps and by the one after the whole run, and some of the errors. Look
-# at the young model's scores: most of its numbers are wrong, and its chrF looks respectable.
+# The 500 held-out numbers, by the young model (the first that had at least one in ten right) and by the one after the
+# whole run, and some of the young one's errors.
+#
+# YOUNG_NUMBERS
 
 # %% tags=["training"]
 with after("q4_1", "q4_2", "q4_5", "q4_6", "q4_10", what="evaluation"):
-    for name, one in (("after 100 steps", young), ("at the end", model)):
+    for name, one in (("young", young), ("at the end", model)):
         if one is not None:
             scores = evaluate_translation(one, data.held_out)
             print(f"{name:16}", "  ".join(f"{key} {value:.3f}" for key, value in scores.items()))
@@ -1142,7 +1146,9 @@ def scores_of(model: nn.Module, src: Tensor, padding: Tensor, outputs: list[list
 
 
 with after("q4_1", "q4_2", "q4_6", "q4_7", what="picture"):
-    if young is not None:
+    if young is None:
+        print("The young model is there after a run from the start: set RESUME = False above.")
+    else:
         some = data.held_out[:10 if fast() else 30]
         sources, targets = encode_pairs(some)
         src, padding = to_device(pad_batch(sources, PAD), device)
@@ -1201,13 +1207,13 @@ else:
         german, english = (Vocabulary.build([pair[i] for pair in splits["train"]], 8_000, 2) for i in (0, 1))
         on_gpu = device.type == "cuda"
         sizes = dict(d_model=256, n_heads=8, d_ff=1024, n_layers=3) if on_gpu else dict(SIZES, d_model=128, d_ff=512)
-        steps = 20 if fast() else 6_000 if on_gpu else 900
+        steps = 20 if fast() else 6_000 if on_gpu else 300
         seed_everything(0)
         real = Transformer(len(german), len(english), **sizes, dropout=0.1).to(device)
         batches = make_batches(
             splits["train"], pad_batch, teacher_forcing, steps=steps, source=german, target=english
         )
-        losses = fit(real, batches, warmup=400, rate=1.0)
+        losses = fit(real, batches, warmup=400 if on_gpu else 100)
         smooth = torch.tensor(losses).unfold(0, 10, 1).mean(-1)
         plots.curves(range(10, len(losses) + 1), {"loss": smooth}, "step", "smoothed loss (mean of 10 steps)",
                      "German captions into English", alt="The training loss falls, quickly at first, then slowly.")

@@ -63,7 +63,7 @@ class Desk(Protocol):
         """What people gave so far."""
 
     def settle(self, homework: Homework, outcomes: dict[str, Outcome], fresh: set[str]) -> Sheet:
-        """The same after a run, which found these outcomes, those of the students in `fresh` just now."""
+        """The same after a run, which found these outcomes; the students in `fresh` handed in something new."""
 
 
 @dataclass(frozen=True)

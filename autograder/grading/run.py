@@ -83,6 +83,7 @@ def run(options: Run, tell: Callable[[str], None] = print, desk: Desk | None = N
         tell("Warning: this is no wall against people you cannot trust. See `autograder doctor`.")
     options = replace(options, sandbox=sandbox)
     with Journal(options.out / JOURNAL, homework.name) as journal:
+        before = {student: outcome.digest for student, outcome in journal.outcomes.items()}
         target = Journal(options.out / STAGED, homework.name) if options.regrade else journal
         todo = [entry for entry in entries if not _finished(entry, target, options)]
         if len(todo) < len(entries):
@@ -91,7 +92,7 @@ def run(options: Run, tell: Callable[[str], None] = print, desk: Desk | None = N
         if options.regrade and not interrupted:
             _apply(journal, target, homework, by_hand, tell)
         outcomes = [journal.outcomes[entry.student] for entry in entries if entry.student in journal.outcomes]
-        fresh = {entry.student for entry in todo}
+        fresh = {student for student, outcome in journal.outcomes.items() if before.get(student) != outcome.digest}
         by_hand = desk.settle(homework, journal.outcomes, fresh)
         write_outputs(homework, journal.outcomes, options.out, by_hand)
     return Finished(homework, outcomes, len(todo), sandbox, by_hand, interrupted)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import os
+from contextlib import redirect_stdout
 from dataclasses import asdict
 from types import SimpleNamespace
 from typing import Any
@@ -28,6 +30,7 @@ def sit_locally(submission: Submission) -> Sitting:
 def reference_names(homework: Homework) -> SimpleNamespace:
     """The reference's own objects, called directly: what answers are compared with."""
     namespace: dict[str, Any] = {"__name__": f"reference_{homework.name}"}
-    for cell in reference_submission(homework).cells:
-        exec(compile(cell.source, f"<{homework.name} {cell.id}>", "exec"), namespace)
+    with redirect_stdout(io.StringIO()):
+        for cell in reference_submission(homework).cells:
+            exec(compile(cell.source, f"<{homework.name} {cell.id}>", "exec"), namespace)
     return SimpleNamespace(**namespace)

@@ -4,6 +4,7 @@ import pytest
 import torch
 from torch import nn
 
+from course_utils import plots
 from course_utils import translation as task
 from course_utils.checkpoints import CheckpointError, save_checkpoint
 from course_utils.data import BOS, EOS, PAD, UNK, number_words
@@ -142,3 +143,9 @@ def test_scores():
     for score in (task.exact_match, task.bleu, task.chrf):
         with pytest.raises(ValueError, match="1 outputs for 2 references"):
             score([right], [right, right])
+
+
+def test_a_batch_is_drawn_as_tables_of_words():
+    rows, padding = [["drei", "und"], ["elf", "<pad>"]], torch.tensor([[False, False], [False, True]])
+    picture = plots.token_tables({"inputs": (rows, padding), "labels": (rows, padding)}, alt="Two tables of words.")
+    assert picture.png.startswith(b"\x89PNG") and picture.alt == "Two tables of words."

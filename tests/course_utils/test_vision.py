@@ -74,6 +74,22 @@ def test_a_run_goes_on_with_the_batches_that_it_has_not_seen():
         assert all(torch.equal(a, b) for a, b in zip(whole[3:], rest, strict=True))
 
 
+def test_shifted_images_are_the_same_images_elsewhere_and_the_same_every_time():
+    images = torch.zeros(6, 2, 9, 9)
+    images[:, :, 4, 4] = torch.arange(1.0, 7)[:, None]
+    shifted = [vision.Shifted(loader(images, torch.arange(6), batch_size=4), 2) for _ in range(2)]
+    one, two = ([batch for _ in range(3) for batch in moved] for moved in shifted)
+    assert len(shifted[0]) == 2 and len(one) == 6
+    assert all(torch.equal(a, b) for x, y in zip(one, two, strict=True) for a, b in zip(x, y, strict=True))
+    rest = [*vision.steps_from(shifted[0], 3, 6)]
+    assert all(torch.equal(a[0], b[0]) for a, b in zip(one[3:], rest, strict=True))
+    places = set()
+    for moved, labels in one:
+        assert torch.equal(moved.amax((2, 3)), images[labels].amax((2, 3))) and moved.shape[1:] == (2, 9, 9)
+        places |= {tuple(place) for place in moved[:, 0].nonzero()[:, 1:].tolist()}
+    assert len(places) > 8 and all(2 <= i <= 6 for place in places for i in place)
+
+
 def test_the_small_run_depends_on_its_seed_alone_and_learns():
     torch.manual_seed(5)
     one = vision.train_small(TinyViT, train_plainly, seed=1, steps=30, pool="gap")

@@ -114,11 +114,21 @@ class Problem:
     bos: int
     eos: int
     max_len: int
-    greedy: list
+    steps: list  # the likeliest tokens of all max_len steps, with no regard to EOS
 
     @property
-    def arguments(self):
-        return self.src, self.padding, self.bos, self.eos, self.max_len
+    def greedy(self):
+        return self.cut(self.eos, self.max_len)
+
+    def cut(self, eos, max_len):
+        """What greedy decoding writes with this EOS and at most so many steps (no more than the problem's own)."""
+        rows = [row[:max_len] for row in self.steps]
+        return [row[: row.index(eos)] if eos in row else row for row in rows]
+
+    def arguments(self, **other):
+        """What follows the model in a call of greedy_decode."""
+        given = {"src": self.src, "padding": self.padding, "bos": self.bos, "eos": self.eos, "max_len": self.max_len}
+        return tuple({**given, **other}.values())
 
     def row(self, i):
         return self.src[i : i + 1], self.padding[i : i + 1]
@@ -131,7 +141,7 @@ def lengths_to_padding(lengths, longest):
     return torch.arange(longest) >= torch.tensor(lengths)[:, None]
 
 
-def draw_problem(rng, sizes=SIZES, max_len=9, rows=5, bos=4, longest=6, tries=200):
+def draw_problem(rng, sizes=SIZES, max_len=9, rows=5, bos=4, longest=6, tries=400):
     """A problem whose rows end at different steps, one of them never, and on which no step is a close call."""
     for _ in range(tries):
         seed = int(torch.randint(2**31, (1,), generator=rng))
@@ -142,9 +152,9 @@ def draw_problem(rng, sizes=SIZES, max_len=9, rows=5, bos=4, longest=6, tries=20
         written, leads = greedy_steps(oracle, src, padding, bos, max_len)
         for eos in range(sizes[1]):
             chosen = _varied(written, leads, bos, eos, rows) if eos != bos else []
-            if chosen:
-                greedy = [row[: row.index(eos)] if eos in row else row for row in (written[i] for i in chosen)]
-                return Problem(weights, oracle, sizes, src[chosen], padding[chosen], bos, eos, max_len, greedy)
+            if len(padding[chosen].sum(1).unique()) >= min(3, rows):
+                steps = [written[i] for i in chosen]
+                return Problem(weights, oracle, sizes, src[chosen], padding[chosen], bos, eos, max_len, steps)
     raise RuntimeError("no lively problem was found")
 
 
@@ -153,8 +163,7 @@ def _varied(written, leads, bos, eos, rows):
     by_length = {}
     for i, row in enumerate(written):
         said = row[: row.index(eos)] if eos in row else row
-        steps = min(len(said) + 1, len(row))
-        if min(leads[i][:steps]) > MARGIN and bos not in said and len(set(said)) >= min(len(said), 3):
+        if min(leads[i]) > MARGIN and bos not in row and len(set(said)) >= min(len(said), 3):
             by_length.setdefault(len(said), []).append(i)
     most = len(written[0])
     if most not in by_length or len(by_length) < 4 or sorted(by_length)[-2] < 3:
@@ -231,22 +240,24 @@ def _row(row, what):
     return tokens
 
 
-def compare_rows(got, expected, problem, what, causes=None):
-    """`Wrong` with the first row that differs and, if one fits, a likely cause; `causes` maps sentences to rows."""
+def compare_rows(got, expected, problem, what, causes=None, max_len=None):
+    """`Wrong` with the first row that differs and, if one fits, a likely cause; `causes` maps sentences to functions."""
     got = as_tokens(got, len(expected), what)
     if got == expected:
         return
     i = next(i for i, (a, b) in enumerate(zip(got, expected, strict=True)) if a != b)
     message = f"{what}: sentence {i} gives {got[i]}, expected {expected[i]}"
-    causes = {**_usual_causes(expected, problem), **(causes or {})}
-    for cause, rows in causes.items():
-        if rows == got and rows != expected:
+    for cause, rows in _usual_causes(expected, problem, max_len or problem.max_len).items():
+        if rows == got:
+            raise Wrong(f"{message}. Likely cause: {cause}.")
+    for cause, make in (causes or {}).items():
+        if make() == got:
             raise Wrong(f"{message}. Likely cause: {cause}.")
     raise Wrong(message)
 
 
-def _usual_causes(expected, problem):
-    eos, bos, most = problem.eos, problem.bos, problem.max_len
+def _usual_causes(expected, problem, most):
+    eos, bos = problem.eos, problem.bos
     ended = [len(row) < most for row in expected]
     return {
         "EOS is part of your result; it ends a sentence and is left out":
@@ -262,14 +273,17 @@ def _usual_causes(expected, problem):
 
 
 def loaded(Transformer, weights, sizes, **options):
-    """The student's model in float64 and evaluation mode, with these weights; its parameters are those of the contract."""
-    model = Transformer(*sizes, **options)
+    """The student's model in float64 and evaluation mode, with these weights."""
+    return put_weights(Transformer(*sizes, **options), weights)
+
+
+def check_parameters(model, weights):
+    """`Wrong` where the model has parameters besides those of the contract."""
     own = model.parameter_shapes()
     extra = sorted(set(own) - set(weights))
     if "tgt_embed.weight" in own:
         check(not extra, f"`{extra[0] if extra else ''}` is a parameter too many (an output layer shares the weight of "
-              "tgt_embed, and has no bias)")
+              "tgt_embed and has no bias; positions are not learned)")
     else:  # the one weight of tgt_embed and an output layer goes by its other name
-        check(len(extra) == 1, f"`{extra[-1] if extra else 'tgt_embed.weight'}` is a parameter too many, or tgt_embed is "
-              "missing")
-    return put_weights(model, weights)
+        check(len(extra) == 1, f"`{extra[-1] if extra else 'tgt_embed.weight'}` is a parameter too many, or tgt_embed "
+              "is missing")

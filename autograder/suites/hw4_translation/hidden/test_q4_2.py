@@ -8,7 +8,7 @@ import torch.nn.functional as F
 
 from autograder.suites.causes import same_or_because
 from autograder.suites.devices import device_ready
-from autograder.suites.hw4_translation.oracle import SIZES, Translator, lengths_to_padding, loaded
+from autograder.suites.hw4_translation.oracle import SIZES, Translator, check_parameters, lengths_to_padding, loaded
 from course_utils.checking import Wrong, check, same, tensor
 from course_utils.lively import lively_weights
 
@@ -81,7 +81,8 @@ def _explained(got, expected, what, wrong):
 def _compare_encode(model, oracle, src, padding, what):
     got = _encode(model, src, padding, what, oracle.width)
     layers = len(oracle.core.encoder.layers)
-    wrong = {cause: (lambda slip=slip: oracle.encode(src, padding, **slip)) for cause, slip in _slips(oracle.width).items()}
+    slips = _slips(oracle.width)
+    wrong = {cause: (lambda slip=slip: oracle.encode(src, padding, **slip)) for cause, slip in slips.items()}
     wrong |= {
         "encoder_norm is not applied to the output": lambda: oracle.encode(src, padding, norm=False),
         "the first layer alone is applied": lambda: oracle.encode(src, padding, layers=1),
@@ -143,10 +144,12 @@ def _compare_decode(model, oracle, tgt, memory, padding, what):
     _explained(got.detach(), oracle.decode(tgt, memory, padding).detach(), what, wrong)
 
 
+@pytest.mark.weight(2)
 def test_parameters(Transformer):
     """The parameters have the names and shapes of the contract, and there are no others."""
     for sizes in (SIZES, (5, 4, 6, 2, 7, 1), (6, 13, 8, 4, 10, 3)):
-        loaded(Transformer, lively_weights(1, *sizes), sizes)
+        weights = lively_weights(1, *sizes)
+        check_parameters(loaded(Transformer, weights, sizes), weights)
 
 
 @pytest.mark.weight(3)
@@ -178,7 +181,8 @@ def test_whole_model(Transformer, rng):
     for length in (5, 6, 2):
         src, tgt = _draw(rng, length=length)
         for told, padding in (("padding", PADDING), ("a mask of False", PADDING & False), ("None for the mask", None)):
-            got = _forward(model, src, tgt, padding, f"the logits for T = {length}, S = 6 with {told}")
+            what = f"the logits for T = {length}, S = 6 with {told}"
+            got = _forward(model, src, tgt, padding, what)
             wrong = {
                 "encode sees the padding mask and decode does not":
                     lambda padding=padding, src=src, tgt=tgt: oracle.decode(tgt, oracle.encode(src, padding)),
@@ -186,8 +190,7 @@ def test_whole_model(Transformer, rng):
                     lambda padding=padding, src=src, tgt=tgt: oracle.decode(tgt, oracle.encode(src), padding),
                 "the padding mask reaches nothing": lambda src=src, tgt=tgt: oracle(src, tgt),
             }
-            _explained(got.detach(), oracle(src, tgt, padding).detach(), f"the logits for T = {length}, S = 6 with {told}",
-                       wrong)
+            _explained(got.detach(), oracle(src, tgt, padding).detach(), what, wrong)
 
 
 def test_forward_is_encode_then_decode(Transformer, rng):
@@ -226,10 +229,10 @@ def test_causal(Transformer, rng):
         other[:, t] = (other[:, t] + 3) % SIZES[1]
         moved = _decode(model, other, memory, PADDING, "the logits").detach()
         same(moved[:, :t], before[:, :t], f"the logits before step {t}, whose token has changed")
-        check((moved[:, t:] - before[:, t:]).abs().amax(-1).min() > 1e-7, f"the token of step {t} does not move its own "
-              "logits and all later ones")
-    same(_decode(model, tgt[:, :2], memory, PADDING, "the logits").detach(), before[:, :2], "the logits of the first two "
-         "steps alone")
+        check((moved[:, t:] - before[:, t:]).abs().amax(-1).min() > 1e-7, f"the token of step {t} does not move its "
+              "own logits and all later ones")
+    same(_decode(model, tgt[:, :2], memory, PADDING, "the logits").detach(), before[:, :2], "the logits of the first "
+         "two steps alone")
 
 
 @pytest.mark.weight(2)
@@ -239,14 +242,14 @@ def test_padding_never_leaks(Transformer, rng):
     src, tgt = _draw(rng)
     before = _forward(model, src, tgt, PADDING, "the logits").detach()
     junk = torch.where(PADDING, (src + 4) % SIZES[0], src)
-    same(_forward(model, junk, tgt, PADDING, "the logits").detach(), before, "the logits after a change in the padding (is "
-         "it masked in the encoder and in the cross-attention?)", rtol=1e-6, atol=1e-7)
+    same(_forward(model, junk, tgt, PADDING, "the logits").detach(), before, "the logits after a change in the padding "
+         "(is it masked in the encoder and in the cross-attention?)", rtol=1e-6, atol=1e-7)
     more = torch.cat([src, junk[:, :3]], 1), tgt, torch.cat([PADDING, PADDING[:, :3] | True], 1)
     same(_forward(model, *more, "the logits").detach(), before, "the logits with more padding", rtol=1e-6, atol=1e-7)
     for row, length in enumerate(LENGTHS):
         alone = _forward(model, src[row : row + 1, :length], tgt[row : row + 1], None, "the logits").detach()
-        same(before[row : row + 1], alone, f"the logits of a sentence of {length} with {6 - length} of padding, against "
-             "the sentence alone", rtol=1e-6, atol=1e-7)
+        same(before[row : row + 1], alone, f"the logits of a sentence of {length} with {6 - length} of padding, "
+             "against the sentence alone", rtol=1e-6, atol=1e-7)
 
 
 def test_every_source_token_counts(Transformer, rng):
@@ -260,7 +263,8 @@ def test_every_source_token_counts(Transformer, rng):
         moved = (_forward(model, other, tgt, PADDING, "the logits").detach() - before).abs().amax(-1)  # [B, T]
         for row, length in enumerate(LENGTHS):
             if place < length:
-                check(moved[row].min() > 1e-9, f"source token {place} of a sentence of {length} does not move every step")
+                check(moved[row].min() > 1e-12, f"source token {place} of a sentence of {length} does not move every "
+                      "step")
     other = src.clone()
     other[1] = (other[1] + 2) % SIZES[0]
     moved = _forward(model, other, tgt, PADDING, "the logits").detach()
@@ -321,11 +325,10 @@ def test_gradients(Transformer, rng):
     check(logits.requires_grad, "no gradient flows from the logits to the parameters")
     for each in (logits, oracle(src, tgt, PADDING)):
         F.cross_entropy(each.flatten(0, 1), labels.flatten()).backward()
-    grads = model.grads()
-    expected = oracle.gradients()
-    tied = [name for name in grads if name not in expected]  # at most the other name of tgt_embed.weight
+    grads, expected = model.grads(), oracle.gradients()
+    other = next((name for name in grads if name not in expected), "")  # the other name of a tied tgt_embed.weight
     for name, want in expected.items():
-        got = grads.get(name, grads[tied[0]] if tied and name == "tgt_embed.weight" else None)
+        got = grads.get(name, grads.get(other) if name == "tgt_embed.weight" else None)
         check(got is not None, f"no gradient reaches `{name}`")
         what = f"the gradient of `{name}`"
         if name == "tgt_embed.weight":

@@ -47,7 +47,7 @@ def test_value_of_one_token(PatchEmbedding):
         same(tokens[:, n], expected, f"token {n}")
 
 
-def test_convolution(PatchEmbedding, as_convolution):
+def test_as_convolution(PatchEmbedding, as_convolution):
     """as_convolution gives an nn.Conv2d whose outputs [B, D, rows, cols] are the same tokens."""
     embedding, images = _module(PatchEmbedding), _images()
     convolution = as_convolution(embedding)

@@ -64,7 +64,7 @@ def test_no_opinion(MAPHead):
     same(_run(_module(MAPHead, w), x), expected, "the output, against o_proj(v_proj(mean of the tokens))")
 
 
-def test_order_of_tokens(MAPHead):
+def test_reordered_tokens(MAPHead):
     """The order of the tokens makes no difference; the tokens themselves and the probe do."""
     head, x = _module(MAPHead), _x()
     before = _run(head, x)
@@ -74,7 +74,7 @@ def test_order_of_tokens(MAPHead):
     check((_run(other, x) - before).abs().max() > 1e-3, "another probe gives the same output")
 
 
-def test_padding(MAPHead):
+def test_real_tokens_alone(MAPHead):
     """Padded tokens (True) have no influence: a row gives the same as its real tokens alone."""
     head, x = _module(MAPHead), _x()
     got = _run(head, x, PADDING)

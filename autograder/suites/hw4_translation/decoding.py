@@ -1,0 +1,136 @@
+"""The cases that greedy_decode and cached_greedy_decode have in common."""
+
+import torch
+
+from autograder.suites.hw4_translation.oracle import (
+    SIZES,
+    as_tokens,
+    compare_rows,
+    draw_problem,
+    greedy_steps,
+    loaded,
+)
+from course_utils.checking import check, tensor
+
+
+class Deaf:
+    """A model that does not hear of the padding in one of its parts, or that reads its answer at the wrong step."""
+
+    def __init__(self, model, encode=True, decode=True, step=None):
+        self.model, self.encode_hears, self.decode_hears, self.step = model, encode, decode, step
+
+    def encode(self, src, padding):
+        return self.model.encode(src, padding if self.encode_hears else None)
+
+    def decode(self, tgt, memory, padding):
+        logits = self.model.decode(tgt, memory, padding if self.decode_hears else None)
+        return logits if self.step is None else logits[:, : self.step]
+
+
+def _causes(problem, eos, max_len):
+    def wrong(model, bos=problem.bos):
+        steps, _ = greedy_steps(model, problem.src, problem.padding, bos, max_len)
+        return [row[: row.index(eos)] if eos in row else row for row in steps]
+
+    right = problem.cut(eos, max_len)
+    first = min(len(row) for row in right)
+    return {
+        "the source's padding reaches neither encode nor decode":
+            lambda: wrong(Deaf(problem.oracle, encode=False, decode=False)),
+        "the source's padding does not reach decode": lambda: wrong(Deaf(problem.oracle, decode=False)),
+        "the source's padding does not reach encode": lambda: wrong(Deaf(problem.oracle, encode=False)),
+        "decoding begins with EOS and not with BOS": lambda: wrong(problem.oracle, eos),
+        "decoding begins with 0 and not with bos_id": lambda: wrong(problem.oracle, 0),
+        "the next token is read from the first step's logits, and it stands in the last one's":
+            lambda: wrong(Deaf(problem.oracle, step=1)),
+        "the whole batch stops when its first sentence ends; the others are not done": lambda: [
+            row[:first] for row in right],
+        "rows go on after their EOS": lambda: [row[:max_len] for row in problem.steps],
+        "EOS is dropped and the row goes on; it ends there": lambda: [
+            [token for token in row[:max_len] if token != eos] for row in problem.steps],
+        "one step too few": lambda: problem.cut(eos, max_len - 1),
+        "every row ends with the last one's EOS": lambda: [row[: max(map(len, right))] for row in problem.steps],
+    }
+
+
+def compare(decode, Transformer, problem, what, eos=None, max_len=None):
+    """The student's decoding against the oracle's, with another EOS or another number of steps if given."""
+    model = loaded(Transformer, problem.weights, problem.sizes)
+    eos = problem.eos if eos is None else eos
+    max_len = problem.max_len if max_len is None else max_len
+    got = decode(model, *problem.arguments(eos=eos, max_len=max_len))
+    compare_rows(got, problem.cut(eos, max_len), problem, what, _causes(problem, eos, max_len), max_len)
+
+
+def token_for_token(decode, Transformer, rng):
+    sizes = (SIZES, (7, 9, 8, 2, 12, 1), (6, 12, 10, 1, 16, 3))
+    for number, chosen in enumerate(sizes):
+        problem = draw_problem(rng, chosen, max_len=9 - number)
+        compare(decode, Transformer, problem, f"what a lively model of sizes {chosen} writes for {len(problem.src)} "
+                "sentences")
+
+
+def step_limit(decode, Transformer, rng):
+    problem = draw_problem(rng, max_len=8)
+    for max_len in range(1, 9):
+        compare(decode, Transformer, problem, f"the result with max_len = {max_len}", max_len=max_len)
+
+
+def other_ends(decode, Transformer, rng):
+    problem = draw_problem(rng)
+    firsts = {row[0] for row in problem.steps}
+    for eos in [*firsts, next(t for t in range(problem.sizes[1]) if all(t not in row for row in problem.steps))]:
+        if eos != problem.bos:
+            compare(decode, Transformer, problem, f"the result where EOS is token {eos}", eos=eos)
+
+
+def rows_are_apart(decode, Transformer, rng):
+    problem = draw_problem(rng)
+    model = loaded(Transformer, problem.weights, problem.sizes)
+    for i, expected in enumerate(problem.greedy):
+        src, padding = problem.row(i)
+        alone = decode(model, *problem.arguments(src=src, padding=padding))
+        compare_rows(alone, [expected], problem, f"sentence {i} as a batch of its own")
+        length = int((~padding).sum())
+        short = decode(model, *problem.arguments(src=src[:, :length], padding=padding[:, :length]))
+        compare_rows(short, [expected], problem, f"sentence {i} alone and without its padding")
+    order = [3, 1, 4, 0, 2]
+    got = decode(model, *problem.arguments(src=problem.src[order], padding=problem.padding[order]))
+    compare_rows(got, [problem.greedy[i] for i in order], problem, "the batch in another order")
+
+
+def padding_is_not_seen(decode, Transformer, rng):
+    problem = draw_problem(rng)
+    model = loaded(Transformer, problem.weights, problem.sizes)
+    junk = torch.where(problem.padding, torch.randint(problem.sizes[0], problem.src.shape, generator=rng), problem.src)
+    causes = _causes(problem, problem.eos, problem.max_len)
+    got = decode(model, *problem.arguments(src=junk))
+    compare_rows(got, problem.greedy, problem, "the result with other tokens in the padding", causes)
+    src, padding = torch.cat([junk, junk[:, :3]], 1), torch.cat([problem.padding, problem.padding[:, :3] | True], 1)
+    got = decode(model, *problem.arguments(src=src, padding=padding))
+    compare_rows(got, problem.greedy, problem, "the result with more padding", causes)
+
+
+def in_float32(decode, Transformer, rng):
+    problem = draw_problem(rng)
+    model = loaded(Transformer, problem.weights, problem.sizes)
+    model.float()
+    got = decode(model, *problem.arguments())
+    compare_rows(got, problem.greedy, problem, "the result of a model in float32")
+
+
+@torch.no_grad()
+def with_own_model(decode, Transformer, rng):
+    """Against a loop over the student's own encode and decode."""
+    problem = draw_problem(rng)
+    model = loaded(Transformer, problem.weights, problem.sizes)
+    src, padding, bos, eos, max_len = problem.arguments()
+    memory = tensor(model.encode(src, padding), "your memory")
+    written = torch.full((len(src), 1), bos)
+    for _ in range(max_len):
+        logits = tensor(model.decode(written, memory, padding), "your logits", (*written.shape, problem.sizes[1]))
+        check(logits.isfinite().all(), "your model's logits are not finite")
+        written = torch.cat([written, logits[:, -1:].argmax(-1)], 1)
+    rows = [row[: row.index(eos)] if eos in row else row for row in written[:, 1:].tolist()]
+    got = as_tokens(decode(model, *problem.arguments()), len(src), "the result")
+    check(got == rows, f"with your own model the result is {got}; step by step, its likeliest tokens are {rows}")

@@ -1,0 +1,238 @@
+"""Hidden checks of q4_7: beam_search, by the score of the contract on lively models, and against every possible result."""
+
+import pytest
+import torch
+
+from autograder.suites.hw4_translation.oracle import (
+    SIZES,
+    Problem,
+    Translator,
+    all_hypotheses,
+    as_tokens,
+    compare_rows,
+    draw_problem,
+    greedy_steps,
+    lengths_to_padding,
+    loaded,
+    score,
+)
+from course_utils.checking import Wrong, check, tensor
+from course_utils.lively import lively_weights
+
+SLACK = 1e-4  # of a score: a table of positions made in float32 is right
+PENALTIES = (0.0, 0.6, 1.0)
+
+
+def _search(beam_search, model, problem, width, length_penalty, what, **other):
+    got = beam_search(model, *problem.arguments(**other), width, length_penalty)
+    rows = as_tokens(got, len(other.get("src", problem.src)), what)
+    for i, row in enumerate(rows):
+        check(len(row) <= problem.max_len, f"{what}, row {i}: {len(row)} tokens, and max_len is {problem.max_len}")
+        check(problem.eos not in row, f"{what}, row {i}: EOS is part of your result; it ends a sentence and is left out")
+        check(all(0 <= token < problem.sizes[1] for token in row), f"{what}, row {i}: {row} has numbers that are no tokens")
+    return rows
+
+
+@pytest.mark.weight(2)
+def test_width_one(beam_search, Transformer, rng):
+    """With width 1 it writes what greedy decoding writes, whatever the length penalty."""
+    for max_len in (9, 5):
+        problem = draw_problem(rng, max_len=max_len)
+        model = loaded(Transformer, problem.weights, problem.sizes)
+        for length_penalty in (*PENALTIES, 2.0):
+            what = f"the result with width 1 and length penalty {length_penalty}"
+            got = _search(beam_search, model, problem, 1, length_penalty, what)
+            compare_rows(got, problem.greedy, problem, f"{what}, against greedy decoding")
+
+
+def _never_worse(beam_search, model, problem, width, length_penalty):
+    what = f"the result with width {width} and length penalty {length_penalty}"
+    rows = _search(beam_search, model, problem, width, length_penalty, what)
+    for i, (row, greedy) in enumerate(zip(rows, problem.greedy, strict=True)):
+        mine, theirs = (score(problem, i, tokens, length_penalty) for tokens in (row, greedy))
+        check(mine >= theirs - SLACK, f"{what}: sentence {i} gives {row} with score {mine:.4f}, and greedy decoding finds "
+              f"{greedy} with {theirs:.4f}. The result of greedy decoding competes too, so that none is worse")
+    return rows
+
+
+@pytest.mark.weight(3)
+def test_never_worse_than_greedy(beam_search, Transformer, rng):
+    """By (sum of log-probabilities) / (their number) ** length_penalty, no result is worse than greedy decoding's."""
+    for width, max_len in ((2, 8), (3, 6), (5, 7)):
+        problem = draw_problem(rng, max_len=max_len)
+        model = loaded(Transformer, problem.weights, problem.sizes)
+        for length_penalty in PENALTIES:
+            _never_worse(beam_search, model, problem, width, length_penalty)
+
+
+HARD = HARD_PROBLEMS  # seeds and sentences on which common ways of pruning lose what greedy decoding finds
+HARD_SIZES = (5, 7, 8, 2, 12, 1)
+
+
+def _hard_problem(seed, chosen):
+    weights = lively_weights(seed, *HARD_SIZES)
+    oracle, rng = Translator(weights, HARD_SIZES[3]), torch.Generator().manual_seed(seed)
+    src = torch.randint(5, (20, 4), generator=rng)
+    padding = lengths_to_padding(torch.randint(1, 5, (20,), generator=rng).tolist(), 4)
+    src, padding = src[chosen], padding[chosen]
+    steps, _ = greedy_steps(oracle, src, padding, 0, 7)
+    return Problem(weights, oracle, HARD_SIZES, src, padding, 0, 6, 7, steps)
+
+
+@pytest.mark.weight(2)
+def test_greedy_competes(beam_search, Transformer):
+    """Where a narrow beam alone would lose what greedy decoding finds, the result is still no worse."""
+    for seed, chosen in HARD:
+        problem = _hard_problem(seed, chosen)
+        model = loaded(Transformer, problem.weights, problem.sizes)
+        for width in (2, 3):
+            for length_penalty in (0.0, 1.0):
+                _never_worse(beam_search, model, problem, width, length_penalty)
+
+
+def _tiny(rng, vocab, max_len, bos, eos):
+    """A small problem with the best result of all for each penalty and sentence, where it leads clearly."""
+    sizes = (5, vocab, 8, 2, 10, 1)
+    while True:
+        weights = lively_weights(int(torch.randint(2**31, (1,), generator=rng)), *sizes)
+        weights["tgt_embed.weight"] *= 0.4  # no token is sure, so that there is something to search for
+        oracle = Translator(weights, sizes[3])
+        src, padding = torch.randint(5, (3, 4), generator=rng), lengths_to_padding((4, 1, 2), 4)
+        steps, leads = greedy_steps(oracle, src, padding, bos, max_len)
+        problem = Problem(weights, oracle, sizes, src, padding, bos, eos, max_len, steps)
+        found = [all_hypotheses(problem, i) for i in range(3)]
+        best = {p: [_best(each, p) for each in found] for p in TINY_PENALTIES}
+        clear = all(lead > 1e-2 for rows in best.values() for _, lead in rows) and min(map(min, leads)) > 1e-3
+        rows = {p: [list(tokens) for tokens, _ in each] for p, each in best.items()}
+        if clear and rows[0.0] != rows[1.0] and any(each != problem.greedy for each in rows.values()):
+            return problem, found, rows
+
+
+TINY_PENALTIES = (0.0, 0.5, 1.0, 2.0)
+
+
+def _best(found, length_penalty):
+    ranked = sorted(found, key=lambda h: -h[1] / h[2] ** length_penalty)
+    lead = ranked[0][1] / ranked[0][2] ** length_penalty - ranked[1][1] / ranked[1][2] ** length_penalty
+    return ranked[0][0], lead
+
+
+def _tiny_causes(problem, found, p):
+    """What other rules for the score would choose."""
+    def rows(rate, allowed=lambda tokens, n: True):
+        return [list(max((h for h in each if allowed(h[0], h[2])), key=lambda h: rate(*h))[0]) for each in found]
+
+    def ended(tokens, n):
+        return len(tokens) < n
+
+    causes = {
+        "the sum is not divided by (number of tokens) ** length_penalty": rows(lambda t, s, n: s),
+        "EOS does not count in the number of log-probabilities": rows(lambda t, s, n: s / max(len(t), 1) ** p),
+        "the sum is multiplied by number ** length_penalty, and not divided": rows(lambda t, s, n: s * n**p),
+        "the sum is divided by length_penalty * number": rows(lambda t, s, n: s / (p * n) if p else s),
+        "the sum is divided by the number, whatever the length penalty": rows(lambda t, s, n: s / n),
+        "the penalty is that of Wu et al., ((5 + n) / 6) ** length_penalty; here it is n ** length_penalty":
+            rows(lambda t, s, n: s / ((5 + n) / 6) ** p),
+        "it is what greedy decoding finds, and not the best": problem.greedy,
+    }
+    if all(any(ended(h[0], h[2]) for h in each) for each in found):
+        causes["hypotheses without EOS do not compete; at the end they do"] = rows(lambda t, s, n: s / n**p, ended)
+    return causes
+
+
+def _find_the_best(beam_search, Transformer, rng, vocab, max_len, width, bos, eos):
+    problem, found, best = _tiny(rng, vocab, max_len, bos, eos)
+    model = loaded(Transformer, problem.weights, problem.sizes)
+    for length_penalty in TINY_PENALTIES:
+        what = (f"{vocab} tokens, max_len {max_len}, width {width} (nothing needs to be pruned) and length penalty "
+                f"{length_penalty}")
+        rows = _search(beam_search, model, problem, width, length_penalty, f"the result for {what}")
+        for i, (row, expected) in enumerate(zip(rows, best[length_penalty], strict=True)):
+            if row == expected:
+                continue
+            mine, theirs = (score(problem, i, tokens, length_penalty) for tokens in (row, expected))
+            message = f"for {what}, sentence {i} gives {row} with score {mine:.4f}; {expected} has {theirs:.4f}"
+            for cause, others in _tiny_causes(problem, found, length_penalty).items():
+                if others == rows and others != best[length_penalty]:
+                    raise Wrong(f"{message}. Likely cause: {cause}.")
+            raise Wrong(message)
+
+
+@pytest.mark.weight(3)
+def test_best_of_two_steps(beam_search, Transformer, rng):
+    """With two steps and a beam as wide as the vocabulary, the result is the best of all by the score."""
+    for vocab, eos in ((7, 6), (5, 1)):
+        _find_the_best(beam_search, Transformer, rng, vocab, 2, vocab, 0, eos)
+
+
+@pytest.mark.weight(2)
+def test_best_of_three_steps(beam_search, Transformer, rng):
+    """With four tokens, three steps and a beam that holds all hypotheses, the result is the best of all."""
+    _find_the_best(beam_search, Transformer, rng, 4, 3, 64, 0, 2)
+
+
+def test_one_step(beam_search, Transformer, rng):
+    """With max_len = 1 the result is the likeliest token, or an empty list where that is EOS."""
+    problem = draw_problem(rng)
+    model = loaded(Transformer, problem.weights, problem.sizes)
+    for eos in (problem.eos, problem.steps[0][0]):
+        got = beam_search(model, *problem.arguments(eos=eos, max_len=1), 3, 1.0)
+        compare_rows(got, problem.cut(eos, 1), problem, "the result with max_len = 1 and width 3", max_len=1)
+
+
+def _as_good(problem, i, row, other, length_penalty, what):
+    """The same tokens, or by a hair's breadth the same score."""
+    a, b = (score(problem, i, tokens, length_penalty) for tokens in (row, other))
+    check(row == other or abs(a - b) < SLACK, f"{what}: sentence {i} gives {row}, and in the batch it gives {other}")
+
+
+@pytest.mark.weight(1.5)
+def test_rows_are_apart(beam_search, Transformer, rng):
+    """A sentence gets the same result alone and in any batch."""
+    problem = draw_problem(rng, max_len=7)
+    model = loaded(Transformer, problem.weights, problem.sizes)
+    whole = _search(beam_search, model, problem, 3, 0.6, "the result")
+    for i in range(len(whole)):
+        src, padding = problem.row(i)
+        (row,) = _search(beam_search, model, problem, 3, 0.6, "the result", src=src, padding=padding)
+        _as_good(problem, i, row, whole[i], 0.6, "as a batch of its own")
+    order = [3, 1, 4, 0, 2]
+    mixed = {"src": problem.src[order], "padding": problem.padding[order]}
+    for row, i in zip(_search(beam_search, model, problem, 3, 0.6, "the result", **mixed), order, strict=True):
+        _as_good(problem, i, row, whole[i], 0.6, "in a batch in another order")
+
+
+@pytest.mark.weight(1.5)
+def test_padding(beam_search, Transformer, rng):
+    """Other tokens in the source's padding, or more of it, change nothing."""
+    problem = draw_problem(rng, max_len=7)
+    model = loaded(Transformer, problem.weights, problem.sizes)
+    whole = _search(beam_search, model, problem, 3, 1.0, "the result")
+    junk = torch.where(problem.padding, torch.randint(SIZES[0], problem.src.shape, generator=rng), problem.src)
+    more = torch.cat([junk, junk[:, :2]], 1), torch.cat([problem.padding, problem.padding[:, :2] | True], 1)
+    for told, src, padding in (("with other padding", junk, problem.padding), ("with more padding", *more)):
+        rows = _search(beam_search, model, problem, 3, 1.0, "the result", src=src, padding=padding)
+        for i, row in enumerate(rows):
+            _as_good(problem, i, row, whole[i], 1.0, told)
+
+
+@pytest.mark.integration
+@pytest.mark.weight(0.5)
+@torch.no_grad()
+def test_with_your_own_parts(beam_search, greedy_decode, Transformer, rng):
+    """Together with your own q4_2 and q4_6: by your own model's score, no result is worse than your greedy one."""
+    problem = draw_problem(rng, max_len=7)
+    model = loaded(Transformer, problem.weights, problem.sizes)
+    mine = _search(beam_search, model, problem, 3, 1.0, "the result")
+    greedy = as_tokens(greedy_decode(model, *problem.arguments()), len(mine), "your greedy result")
+    for i, (row, other) in enumerate(zip(mine, greedy, strict=True)):
+        a, b = (_own_score(model, problem, i, tokens) for tokens in (row, other))
+        check(a >= b - SLACK, f"sentence {i}: your beam's score is {a:.4f}, and your greedy decoding's {b:.4f}")
+
+
+def _own_score(model, problem, i, tokens):
+    src, padding = problem.row(i)
+    written = [*tokens, problem.eos] if len(tokens) < problem.max_len else list(tokens)[: problem.max_len]
+    logits = tensor(model(src, torch.tensor([[problem.bos, *written[:-1]]]), padding), "your logits")[0]
+    check(logits.isfinite().all(), "your model's logits are not finite")
+    return logits.log_softmax(-1)[range(len(written)), written].mean().item()

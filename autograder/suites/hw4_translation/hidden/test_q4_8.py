@@ -1,0 +1,106 @@
+"""Hidden checks of q4_8: cached_greedy_decode, token for token and by counted work."""
+
+import math
+
+import pytest
+import torch
+
+from autograder.suites.hw4_translation import decoding
+from autograder.suites.hw4_translation.oracle import compare_rows, draw_problem, loaded
+from course_utils.checking import check
+from course_utils.lively import lively_weights
+from course_utils.watched import decoding_work, encoder_rows
+
+
+@pytest.mark.weight(3)
+def test_token_for_token(cached_greedy_decode, Transformer, rng):
+    """It writes what greedy decoding without a cache writes, for sentences that end at different steps."""
+    decoding.token_for_token(cached_greedy_decode, Transformer, rng)
+
+
+@pytest.mark.weight(1.5)
+def test_max_len(cached_greedy_decode, Transformer, rng):
+    """There are at most max_len steps, the one that gives EOS counted."""
+    decoding.step_limit(cached_greedy_decode, Transformer, rng)
+
+
+@pytest.mark.weight(1.5)
+def test_every_end(cached_greedy_decode, Transformer, rng):
+    """EOS at the first step gives an empty list; without an EOS a sentence gets max_len tokens."""
+    decoding.other_ends(cached_greedy_decode, Transformer, rng)
+
+
+@pytest.mark.weight(1.5)
+def test_rows_are_apart(cached_greedy_decode, Transformer, rng):
+    """A sentence gets the same translation alone, in any batch, and at any place; no cache outlives its call."""
+    decoding.rows_are_apart(cached_greedy_decode, Transformer, rng)
+
+
+@pytest.mark.weight(1.5)
+def test_padding(cached_greedy_decode, Transformer, rng):
+    """Other tokens in the source's padding, or more of it, change nothing."""
+    decoding.padding_is_not_seen(cached_greedy_decode, Transformer, rng)
+
+
+def test_long(cached_greedy_decode, Transformer, rng):
+    """Nothing is lost over 40 steps: positions and caches go on."""
+    problem = draw_problem(rng, max_len=40, rows=3)
+    decoding.compare(cached_greedy_decode, Transformer, problem, "what a lively model writes in 40 steps")
+
+
+@pytest.mark.weight(0.5)
+def test_float32(cached_greedy_decode, Transformer, rng):
+    """A model in float32 writes the same."""
+    decoding.in_float32(cached_greedy_decode, Transformer, rng)
+
+
+@pytest.mark.weight(2)
+def test_encoder_runs_once(cached_greedy_decode, Transformer, in_box, rng):
+    """Counted: every sentence goes through the encoder once, however many tokens are written."""
+    problem = draw_problem(rng)
+    model = loaded(Transformer, problem.weights, problem.sizes)
+    got, rows = in_box(encoder_rows, cached_greedy_decode, model, *problem.arguments())
+    compare_rows(got, problem.greedy, problem, "the result")
+    sentences = len(problem.src)
+    check(max(rows) <= sentences, f"{sentences} sentences were given, and {max(rows)} went through a layer of the encoder: "
+          "what comes out of encode stays the same at every step")
+
+
+SMALL = (5, 6, 4, 2, 4, 1)  # narrow and long: here the cost of attention shows, and not that of the projections
+LENGTHS = (32, 64, 128)
+BOS, EOS = 1, 3
+
+
+@pytest.mark.weight(3)
+def test_work_per_token(cached_greedy_decode, Transformer, in_box, rng):
+    """Counted: what a further token costs grows no faster than the number of tokens before it."""
+    weights, src = _endless(rng)
+    model, padding = loaded(Transformer, weights, SMALL), torch.zeros_like(src, dtype=torch.bool)
+    found = in_box(decoding_work, cached_greedy_decode, model, src, padding, BOS, EOS, list(LENGTHS))
+    for length, (written, _) in zip(LENGTHS, found, strict=True):
+        check(set(written) == {length}, f"with max_len = {length} and no EOS the rows have {sorted(set(written))} tokens")
+    flops = [count for _, count in found]
+    spans = list(zip(LENGTHS, LENGTHS[1:], strict=False))
+    costs = [(flops[i + 1] - flops[i]) / (b - a) for i, (a, b) in enumerate(spans)]
+    middles = [(a + b) / 2 for a, b in spans]
+    check(min(costs) > 0, "the count of operations does not grow with the number of tokens")
+    power = math.log(costs[-1] / costs[0]) / math.log(middles[-1] / middles[0])
+    check(power < 1.4, f"around token {middles[0]:.0f} one more token costs {costs[0]:,.0f} operations, around token "
+          f"{middles[-1]:.0f} {costs[-1]:,.0f}: that grows like the number of tokens to the power of {power:.1f}, and 1 is "
+          "enough. With the keys and values of earlier tokens kept, one new query looks at them; nothing is decoded again")
+
+
+def _endless(rng):
+    """Weights with which EOS never comes, and two sentences."""
+    weights = lively_weights(int(torch.randint(2**31, (1,), generator=rng)), *SMALL)
+    table = weights["tgt_embed.weight"]
+    table[EOS] = 0.0
+    table[0] = -table[2]  # of two opposite logits one lies above 0, which is the logit of EOS
+    return weights, torch.randint(SMALL[0], (2, 3), generator=rng)
+
+
+@pytest.mark.integration
+@pytest.mark.weight(0.5)
+def test_with_your_own_parts(cached_greedy_decode, Transformer, rng):
+    """Together with your own q4_2, it writes what your own model finds likeliest, step by step."""
+    decoding.with_own_model(cached_greedy_decode, Transformer, rng)

@@ -1,0 +1,93 @@
+# %% share-for-the-wrong-words-only
+"""You spread the smoothing over the V - 1 wrong words. All V words share it, the right one too: its target is 1 -
+eps + eps / V."""
+def smoothed_loss(logits, labels, pad_id, smoothing=0.1):
+    real = labels != pad_id  # [B, T]
+    logp = logits.log_softmax(-1)  # [B, T, V]
+    right = logp.gather(-1, labels.masked_fill(~real, 0)[..., None])[..., 0]  # [B, T]
+    loss = -(1 - smoothing) * right - smoothing * (logp.sum(-1) - right) / (logits.shape[-1] - 1)
+    return loss[real].mean()
+
+
+# %% padding-in-the-mean
+"""Padding counts as nothing in your sum, but you still divide by B times T. Divide by the number of real tokens."""
+def smoothed_loss(logits, labels, pad_id, smoothing=0.1):
+    real = labels != pad_id  # [B, T]
+    logp = logits.log_softmax(-1)  # [B, T, V]
+    right = logp.gather(-1, labels.masked_fill(~real, 0)[..., None])[..., 0]  # [B, T]
+    loss = -(1 - smoothing) * right - smoothing * logp.mean(-1)
+    return (loss * real).mean()
+
+
+# %% padding-in-the-loss
+"""Your loss asks the model to predict padding: the padded places are in the mean like all others."""
+def smoothed_loss(logits, labels, pad_id, smoothing=0.1):
+    logp = logits.log_softmax(-1)  # [B, T, V]
+    right = logp.gather(-1, labels[..., None])[..., 0]  # [B, T]
+    return (-(1 - smoothing) * right - smoothing * logp.mean(-1)).mean()
+
+
+# %% mean-of-the-sentences
+"""You take the mean of each sentence first, so a word in a short sentence weighs more than one in a long sentence.
+It is one mean over all real tokens."""
+def smoothed_loss(logits, labels, pad_id, smoothing=0.1):
+    real = labels != pad_id  # [B, T]
+    logp = logits.log_softmax(-1)  # [B, T, V]
+    right = logp.gather(-1, labels.masked_fill(~real, 0)[..., None])[..., 0]  # [B, T]
+    loss = -(1 - smoothing) * right - smoothing * logp.mean(-1)
+    return ((loss * real).sum(1) / real.sum(1)).mean()
+
+
+# %% smoothing-term-over-padding
+"""The first term is right, and the smoothing term is averaged over padded places too. Both are means over the real
+tokens."""
+def smoothed_loss(logits, labels, pad_id, smoothing=0.1):
+    real = labels != pad_id  # [B, T]
+    logp = logits.log_softmax(-1)  # [B, T, V]
+    right = logp.gather(-1, labels.masked_fill(~real, 0)[..., None])[..., 0]  # [B, T]
+    return -(1 - smoothing) * right[real].mean() - smoothing * logp.mean()
+
+
+# %% pad-class-left-out
+"""You give the padding token no share of the smoothing. The contract is PyTorch's: all V words share it equally,
+that one too."""
+def smoothed_loss(logits, labels, pad_id, smoothing=0.1):
+    real = labels != pad_id
+    V = logits.shape[-1]
+    target = torch.full_like(logits, smoothing / (V - 2))
+    target.scatter_(-1, labels.masked_fill(~real, 0)[..., None], 1 - smoothing)
+    if 0 <= pad_id < V:
+        target[..., pad_id] = 0
+    return -(target * logits.log_softmax(-1)).sum(-1)[real].mean()
+
+
+# %% smoothing-fixed
+"""Your loss smooths by 0.1 whatever is asked for. Use the argument."""
+def smoothed_loss(logits, labels, pad_id, smoothing=0.1):
+    real = labels != pad_id  # [B, T]
+    logp = logits.log_softmax(-1)  # [B, T, V]
+    right = logp.gather(-1, labels.masked_fill(~real, 0)[..., None])[..., 0]  # [B, T]
+    loss = -0.9 * right - 0.1 * logp.mean(-1)
+    return loss[real].mean()
+
+
+# %% log-of-softmax
+"""Infinite for large logits: a probability underflows to 0 before its logarithm is taken. log_softmax does both in
+one."""
+def smoothed_loss(logits, labels, pad_id, smoothing=0.1):
+    real = labels != pad_id  # [B, T]
+    logp = logits.softmax(-1).log()  # [B, T, V]
+    right = logp.gather(-1, labels.masked_fill(~real, 0)[..., None])[..., 0]  # [B, T]
+    loss = -(1 - smoothing) * right - smoothing * logp.mean(-1)
+    return loss[real].mean()
+
+
+# %% gather-at-the-padding
+"""An index error when pad_id is no word of the vocabulary, such as -100: you look up the padded labels too. Leave
+them out, or replace them, before you index."""
+def smoothed_loss(logits, labels, pad_id, smoothing=0.1):
+    real = labels != pad_id  # [B, T]
+    logp = logits.log_softmax(-1)  # [B, T, V]
+    right = logp.gather(-1, labels[..., None])[..., 0]  # [B, T]
+    loss = -(1 - smoothing) * right - smoothing * logp.mean(-1)
+    return loss[real].mean()

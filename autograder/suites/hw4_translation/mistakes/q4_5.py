@@ -1,0 +1,168 @@
+# %% gradients-never-cleared
+"""The second step on the same batch is not what it should be: the gradients of the first are still there, and
+backward adds to them. Clear them in every step."""
+def train_step(model, batch, optimizer, pad_id):
+    src, src_padding, inputs, labels = batch
+    model.train()
+    loss = smoothed_loss(model(src, inputs, src_padding), labels, pad_id)
+    loss.backward()
+    nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    optimizer.step()
+    return loss.item()
+
+
+# %% cleared-before-the-step
+"""Nothing changes: you clear the gradients between backward and step, and the optimizer finds none."""
+def train_step(model, batch, optimizer, pad_id):
+    src, src_padding, inputs, labels = batch
+    model.train()
+    loss = smoothed_loss(model(src, inputs, src_padding), labels, pad_id)
+    loss.backward()
+    nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    optimizer.zero_grad()
+    optimizer.step()
+    return loss.item()
+
+
+# %% not-clipped
+"""Large gradients go through as they are. Scale them down to norm 1 between backward and step."""
+def train_step(model, batch, optimizer, pad_id):
+    src, src_padding, inputs, labels = batch
+    model.train()
+    optimizer.zero_grad()
+    loss = smoothed_loss(model(src, inputs, src_padding), labels, pad_id)
+    loss.backward()
+    optimizer.step()
+    return loss.item()
+
+
+# %% clipped-by-value
+"""You clip every entry of the gradient by itself, which bends its direction. It is the norm of the whole gradient
+that is clipped."""
+def train_step(model, batch, optimizer, pad_id):
+    src, src_padding, inputs, labels = batch
+    model.train()
+    optimizer.zero_grad()
+    loss = smoothed_loss(model(src, inputs, src_padding), labels, pad_id)
+    loss.backward()
+    nn.utils.clip_grad_value_(model.parameters(), 1.0)
+    optimizer.step()
+    return loss.item()
+
+
+# %% clipped-before-backward
+"""You clip before backward, when there is nothing to clip yet: the gradient that the optimizer sees has its full
+size."""
+def train_step(model, batch, optimizer, pad_id):
+    src, src_padding, inputs, labels = batch
+    model.train()
+    optimizer.zero_grad()
+    loss = smoothed_loss(model(src, inputs, src_padding), labels, pad_id)
+    nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    loss.backward()
+    optimizer.step()
+    return loss.item()
+
+
+# %% loss-after-the-update
+"""You return the loss of the model after its update. The loss that the gradient was made from is asked for, and it
+costs no second pass."""
+def train_step(model, batch, optimizer, pad_id):
+    src, src_padding, inputs, labels = batch
+    model.train()
+    optimizer.zero_grad()
+    loss = smoothed_loss(model(src, inputs, src_padding), labels, pad_id)
+    loss.backward()
+    nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    optimizer.step()
+    with torch.no_grad():
+        loss = smoothed_loss(model(src, inputs, src_padding), labels, pad_id)
+    return loss.item()
+
+
+# %% tensor-returned
+"""You return a tensor with its whole graph, so a list of losses keeps every step's activations alive. Return a
+float."""
+def train_step(model, batch, optimizer, pad_id):
+    src, src_padding, inputs, labels = batch
+    model.train()
+    optimizer.zero_grad()
+    loss = smoothed_loss(model(src, inputs, src_padding), labels, pad_id)
+    loss.backward()
+    nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    optimizer.step()
+    return loss
+
+
+# %% dropout-off
+"""You train in evaluation mode, so dropout does nothing: with it, two passes over a batch differ while training."""
+def train_step(model, batch, optimizer, pad_id):
+    src, src_padding, inputs, labels = batch
+    model.eval()
+    optimizer.zero_grad()
+    loss = smoothed_loss(model(src, inputs, src_padding), labels, pad_id)
+    loss.backward()
+    nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    optimizer.step()
+    return loss.item()
+
+
+# %% source-padding-dropped
+"""The padding of the source is read in training: src_padding never reaches the model."""
+def train_step(model, batch, optimizer, pad_id):
+    src, src_padding, inputs, labels = batch
+    model.train()
+    optimizer.zero_grad()
+    loss = smoothed_loss(model(src, inputs), labels, pad_id)
+    loss.backward()
+    nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    optimizer.step()
+    return loss.item()
+
+
+# %% labels-fed-as-inputs
+"""You give the decoder the labels, so at each place it sees the word that it is asked for. It reads the inputs."""
+def train_step(model, batch, optimizer, pad_id):
+    src, src_padding, inputs, labels = batch
+    model.train()
+    optimizer.zero_grad()
+    loss = smoothed_loss(model(src, labels, src_padding), labels, pad_id)
+    loss.backward()
+    nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    optimizer.step()
+    return loss.item()
+
+
+# %% padding-trained
+"""Your loss counts the padded labels, so it depends on how much padding a batch has: pad_id goes unused."""
+def train_step(model, batch, optimizer, pad_id):
+    src, src_padding, inputs, labels = batch
+    model.train()
+    optimizer.zero_grad()
+    loss = F.cross_entropy(model(src, inputs, src_padding).flatten(0, 1), labels.flatten(), label_smoothing=0.1)
+    loss.backward()
+    nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    optimizer.step()
+    return loss.item()
+
+
+# %% fit-trains-nothing
+"""fit computes losses and leaves the model as it was: nothing in it makes a step."""
+def fit(model, batches, optimizer=None, pad_id=0, epochs=1, rate=1e-3):
+    losses = []
+    for _ in range(epochs):
+        for src, src_padding, inputs, labels in batches:
+            loss = smoothed_loss(model(src, inputs, src_padding), labels, pad_id)
+            losses.append(loss.item())
+    return losses
+
+
+# %% fit-returns-in-the-loop
+"""fit stops after the first batch: its return stands inside the loop."""
+def fit(model, batches, optimizer=None, pad_id=0, epochs=1, rate=1e-3):
+    optimizer = optimizer or torch.optim.Adam(model.parameters(), lr=rate)
+    losses = []
+    for _ in range(epochs):
+        for batch in batches:
+            losses.append(train_step(model, batch, optimizer, pad_id))
+            return losses

@@ -1,0 +1,150 @@
+"""Hidden checks of q5_6: evaluate against the judge's own count, train_classifier by what it does to a model."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from autograder.judge.faults import StudentRaised
+from autograder.suites.causes import same_or_because
+from course_utils.checking import check, number, tensor
+from course_utils.data import mnist5k
+from course_utils.training_watch import watch_training
+from course_utils.vision import BAR, SMALL_STEPS, evaluate_marked, load_model, train_small
+
+CLASSES = 10
+SMALL_BAR = 0.5  # of the small run; see docs/thresholds.md
+
+
+def _answers(rng, n, share):
+    """Labels, and what a model answers: about this share of them right."""
+    labels = torch.randint(CLASSES, (n,), generator=rng)
+    wrong = torch.rand(n, generator=rng) >= share
+    return torch.where(wrong, (labels + torch.randint(2, CLASSES - 1, (n,), generator=rng)) % CLASSES, labels), labels
+
+
+def _accuracy(evaluate, in_box, answers, labels, batch):
+    """The student's accuracy of a model that gives these answers, held against the judge's count."""
+    got = number(in_box(evaluate_marked, evaluate, answers, labels, batch), "evaluate")
+    right = (answers == labels).double()
+    shifted = ((answers + 1) % CLASSES == labels).double()
+    batches = right.split(batch)
+    expected = right.mean().item()
+    same_or_because(got, expected, f"evaluate for {int(right.sum())} right answers of {len(labels)}, batches of {batch}", {
+        "accuracies of batches were averaged, and the last batch is smaller; count images":
+            torch.stack([part.mean() for part in batches]).mean().item(),
+        "this is a percentage; a share from 0 to 1 is asked for": 100 * expected,
+        "this is the share of wrong answers": 1 - expected,
+        "this is the number of right answers; divide by the number of images": right.sum().item(),
+        "only the last batch counts": batches[-1].mean().item(),
+        "only the first batch counts": batches[0].mean().item(),
+        "the number of right answers is divided by the number of batches": right.sum().item() / len(batches),
+        "every batch is counted as a full one": right.sum().item() / (len(batches) * batch),
+        "the model was in training mode; call model.eval() first": shifted.mean().item(),
+    }, rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.weight(3)
+def test_accuracy_over_all_images(evaluate, in_box, rng):
+    """evaluate is the number of right answers over the number of images, with a smaller last batch too."""
+    for n, batch, share in ((50, 16, 0.7), (33, 32, 0.4), (40, 10, 0.9), (7, 20, 0.5), (9, 1, 0.6)):
+        _accuracy(evaluate, in_box, *_answers(rng, n, share), batch)
+
+
+def test_extremes(evaluate, in_box, rng):
+    """All answers right is 1, none right is 0."""
+    for share in (1.0, 0.0):
+        _accuracy(evaluate, in_box, *_answers(rng, 21, share), 8)
+
+
+def _task(rng, n=320):
+    """Ten random patterns with noise: images [n, 1, 8, 8], labels."""
+    patterns = (torch.rand(CLASSES, 1, 8, 8, generator=rng) < 0.4).float()
+    labels = torch.cat([torch.arange(CLASSES), torch.randint(CLASSES, (n - CLASSES,), generator=rng)])
+    return patterns[labels] + 0.3 * torch.randn(n, 1, 8, 8, generator=rng), labels
+
+
+def test_trains_in_training_mode(train_classifier, in_box, rng):
+    """The model is in training mode at every step, whatever its mode before."""
+    modes = in_box(watch_training, train_classifier, *_task(rng), 32, 2)["modes"]
+    check(len(modes) > 0, "the model was never called with gradients switched on")
+    check(all(modes), f"the model was in evaluation mode in {modes.count(False)} of {len(modes)} steps: call model.train()")
+
+
+def test_uses_every_batch(train_classifier, in_box, rng):
+    """Every batch of the loader is used in every epoch, the smaller last one too."""
+    images, labels = _task(rng, 90)
+    for epochs in (1, 3):
+        seen = in_box(watch_training, train_classifier, images, labels, 32, epochs)
+        wanted = 90 * epochs if seen["counted"] else 90
+        check(seen["images"] >= wanted, f"{seen['images']} images were trained on; {epochs} epochs of 90 have {90 * epochs}")
+        check(seen["backwards"] >= -(-wanted // 32), f"{seen['backwards']} gradients were computed; {epochs} epochs have "
+              f"{3 * epochs} batches")
+
+
+def test_gradients_are_fresh(train_classifier, in_box, rng):
+    """Each step starts from a gradient of its own: the old one is forgotten."""
+    seen = in_box(watch_training, train_classifier, *_task(rng), 32, 1)
+    check(seen["backwards"] > 0, "no gradient was ever computed")
+    check(seen["stale"] == 0, f"in {seen['stale']} of {seen['backwards']} steps the new gradient was added to an old one: "
+          "call optimizer.zero_grad() in every step")
+
+
+def test_loss_is_cross_entropy(train_classifier, in_box, rng):
+    """What is made smaller is the cross-entropy of the logits: its gradient points from the labels to the softmax."""
+    images, labels = _task(rng, 64)
+    first = in_box(watch_training, train_classifier, images, labels, 64, 1, 0.7)["first"]
+    check("slope" in first, "no gradient came back to the logits")
+    logits = first["logits"].double()
+    if first["images"].shape != images.shape or not torch.equal(first["images"], images):
+        return  # the function deals with batches in its own way, and labels cannot be told
+    right = logits.softmax(-1) - F.one_hot(labels, CLASSES)
+    cosine = F.cosine_similarity(first["slope"].double().flatten(), right.flatten(), 0).item()
+    check(cosine > 0.9, f"the gradient at the logits points elsewhere than that of their cross-entropy (cosine {cosine:.2f})"
+          ": is there a softmax in front of the cross-entropy, which has its own, or another loss?")
+
+
+@pytest.mark.weight(2)
+def test_loss_falls(train_classifier, in_box, rng):
+    """Training changes the given model itself, and makes its loss on a simple task smaller."""
+    images, labels = _task(rng)
+    seen = in_box(watch_training, train_classifier, images, labels, 32, 6)
+    logits = images.flatten(1) @ seen["weight"].mT + seen["bias"]
+    check(logits.isfinite().all(), "after training the model's weights are not finite")
+    loss, accuracy = F.cross_entropy(logits, labels).item(), (logits.argmax(-1) == labels).double().mean().item()
+    check(loss < 2.303 - 0.03, f"in 60 steps the loss of a linear model went from 2.303 to {loss:.3f}: does the optimizer "
+          "have this model's parameters, is `step` called, is the default rate large enough?")
+    check(accuracy > 0.5, f"after 60 steps a linear model is right on {accuracy:.0%} of ten simple patterns")
+
+
+def _held_out(model, images, labels):
+    """The share of these images that a model in the box gets right, counted here."""
+    right = 0
+    with torch.no_grad():
+        for x, y in zip(images.split(250), labels.split(250), strict=True):
+            logits = tensor(model(x), "the logits of the trained model", (len(x), CLASSES))
+            check(logits.isfinite().all(), "the logits of the trained model are not finite")
+            right += int((logits.argmax(-1) == y).sum())
+    return right / len(labels)
+
+
+@pytest.mark.weight(4)
+def test_learns_to_see(ViT, train_classifier, in_box, rng):
+    """Your checkpoint, or else a small ViT after a short run of your train_classifier, reads held-out digits."""
+    _, test = mnist5k()
+    told = ""
+    try:
+        model = in_box(load_model, ViT)
+    except StudentRaised as error:
+        told = str(error)
+    else:
+        model.eval()
+        reached = _held_out(model, test.images, test.labels)
+        if reached >= BAR:
+            return
+        told = f"your checkpoint is right on {reached:.1%} of the held-out digits, and {BAR:.0%} are asked for"
+    seed = int(torch.randint(10**6, (1,), generator=rng))
+    model = in_box(train_small, ViT, train_classifier, seed=seed, steps=SMALL_STEPS, pool="map")
+    model.eval()
+    reached = _held_out(model, test.images, test.labels)
+    check(reached >= SMALL_BAR, f"after {SMALL_STEPS} steps of your train_classifier with its own defaults, a small ViT is "
+          f"right on {reached:.0%} of the held-out digits, and {SMALL_BAR:.0%} are asked for (the checkpoint: {told})")

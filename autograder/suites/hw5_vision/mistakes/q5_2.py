@@ -1,0 +1,148 @@
+# %% filters-read-channel-last
+"""With one channel your convolution agrees, with three it does not: you read a row of `proj.weight` as (row, column,
+channel). It is in the order of the patches, channel first, and so are convolution filters: no axis has to move."""
+def as_convolution(embedding):
+    weight, bias = embedding.proj.weight, embedding.proj.bias
+    P, C = embedding.patch, embedding.channels
+    conv = nn.Conv2d(C, len(weight), P, stride=P, device=weight.device, dtype=weight.dtype)
+    with torch.no_grad():
+        conv.weight.copy_(weight.reshape(-1, P, P, C).permute(0, 3, 1, 2))
+        conv.bias.copy_(bias)
+    return conv
+
+
+# %% filters-transposed
+"""Your filters are mirrored at their diagonal: rows and columns are exchanged when the weights are put into the
+convolution. A reshape is all that is needed."""
+def as_convolution(embedding):
+    weight, bias = embedding.proj.weight, embedding.proj.bias
+    P, C = embedding.patch, embedding.channels
+    conv = nn.Conv2d(C, len(weight), P, stride=P, device=weight.device, dtype=weight.dtype)
+    with torch.no_grad():
+        conv.weight.copy_(weight.reshape(-1, C, P, P).transpose(-2, -1))
+        conv.bias.copy_(bias)
+    return conv
+
+
+# %% filters-flipped
+"""Your filters are turned by 180 degrees. In mathematics a convolution flips its kernel; `nn.Conv2d` does not: it is
+a sliding dot product, and the weights go in as they are."""
+def as_convolution(embedding):
+    weight, bias = embedding.proj.weight, embedding.proj.bias
+    P, C = embedding.patch, embedding.channels
+    conv = nn.Conv2d(C, len(weight), P, stride=P, device=weight.device, dtype=weight.dtype)
+    with torch.no_grad():
+        conv.weight.copy_(weight.reshape(-1, C, P, P).flip(-2, -1))
+        conv.bias.copy_(bias)
+    return conv
+
+
+# %% bias-forgotten
+"""Every output of the convolution is off by the same number for each feature: the bias of `proj` did not come
+along."""
+def as_convolution(embedding):
+    weight = embedding.proj.weight
+    P, C = embedding.patch, embedding.channels
+    conv = nn.Conv2d(C, len(weight), P, stride=P, bias=False, device=weight.device, dtype=weight.dtype)
+    with torch.no_grad():
+        conv.weight.copy_(weight.reshape(-1, C, P, P))
+    return conv
+
+
+# %% stride-one
+"""Your convolution gives nearly one output for each pixel instead of one for each patch: by default filters move by
+one pixel. Patches do not overlap, so how far must a filter move?"""
+def as_convolution(embedding):
+    weight, bias = embedding.proj.weight, embedding.proj.bias
+    P, C = embedding.patch, embedding.channels
+    conv = nn.Conv2d(C, len(weight), P, device=weight.device, dtype=weight.dtype)
+    with torch.no_grad():
+        conv.weight.copy_(weight.reshape(-1, C, P, P))
+        conv.bias.copy_(bias)
+    return conv
+
+
+# %% padded-convolution
+"""The image gets a border of zeros before the filters see it, so they are laid on squares that are not the patches.
+The patches tile the image without any padding."""
+def as_convolution(embedding):
+    weight, bias = embedding.proj.weight, embedding.proj.bias
+    P, C = embedding.patch, embedding.channels
+    conv = nn.Conv2d(C, len(weight), P, stride=P, padding=P // 2, device=weight.device, dtype=weight.dtype)
+    with torch.no_grad():
+        conv.weight.copy_(weight.reshape(-1, C, P, P))
+        conv.bias.copy_(bias)
+    return conv
+
+
+# %% convolution-in-float32
+"""For an embedding in float64 your convolution is made in float32, the default, and does not take float64 images. It
+has the dtype and the device of the weights that it comes from."""
+def as_convolution(embedding):
+    weight, bias = embedding.proj.weight, embedding.proj.bias
+    P, C = embedding.patch, embedding.channels
+    conv = nn.Conv2d(C, len(weight), P, stride=P)
+    with torch.no_grad():
+        conv.weight.copy_(weight.reshape(-1, C, P, P))
+        conv.bias.copy_(bias)
+    return conv
+
+
+# %% embedding-channel-last
+"""Your embedding is right for one channel only: its own patches are flattened as (row, column, channel). Use
+`patchify`, whose order the weights of `proj` expect."""
+class PatchEmbedding(nn.Module):
+    def __init__(self, patch, channels, d_model):
+        super().__init__()
+        self.patch, self.channels = patch, channels
+        self.proj = nn.Linear(channels * patch * patch, d_model)
+
+    def forward(self, images):
+        B, C, H, W = images.shape
+        P = self.patch
+        x = images.permute(0, 2, 3, 1).reshape(B, H // P, P, W // P, P, C)
+        return self.proj(x.transpose(2, 3).reshape(B, -1, P * P * C))
+
+
+# %% embedding-of-ribbons
+"""Your embedding reshapes the image without cutting it: each token sees a piece of a pixel row instead of a square.
+Take the patches of 5.1."""
+class PatchEmbedding(nn.Module):
+    def __init__(self, patch, channels, d_model):
+        super().__init__()
+        self.patch, self.channels = patch, channels
+        self.proj = nn.Linear(channels * patch * patch, d_model)
+
+    def forward(self, images):
+        return self.proj(images.reshape(len(images), -1, self.proj.in_features))
+
+
+# %% tokens-not-transposed
+"""Your embedding has the shape [B, D, N]: features stand where tokens should. After a convolution and a flatten the
+two have to change places."""
+class PatchEmbedding(nn.Module):
+    def __init__(self, patch, channels, d_model):
+        super().__init__()
+        self.patch, self.channels = patch, channels
+        self.proj = nn.Linear(channels * patch * patch, d_model)
+
+    def forward(self, images):
+        filters = self.proj.weight.unflatten(1, (self.channels, self.patch, self.patch))
+        return F.conv2d(images, filters, self.proj.bias, stride=self.patch).flatten(2)
+
+
+# %% proj-is-a-convolution
+"""The weights of your `proj` have four axes: it is an `nn.Conv2d`, and those of a linear layer cannot be loaded.
+Other code does it that way; here `proj` is an `nn.Linear` on the patches, and the convolution comes second."""
+class PatchEmbedding(nn.Module):
+    def __init__(self, patch, channels, d_model):
+        super().__init__()
+        self.patch, self.channels = patch, channels
+        self.proj = nn.Conv2d(channels, d_model, patch, stride=patch)
+
+    def forward(self, images):
+        return self.proj(images).flatten(2).transpose(1, 2)
+
+
+def as_convolution(embedding):
+    return embedding.proj

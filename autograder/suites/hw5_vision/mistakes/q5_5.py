@@ -1,0 +1,556 @@
+# %% norm-after-pooling
+"""The class token is right, average and MAP are not: you pool first and normalise the pooled vector. The norm is for
+all tokens and comes before pooling."""
+class ViT(nn.Module):
+    def __init__(self, image_size, patch, channels, d_model, n_heads, d_ff, n_layers, n_classes, pool="map"):
+        super().__init__()
+        if pool not in ("cls", "gap", "map"):
+            raise ValueError(f"unknown pool {pool!r}")
+        self.patch, self.pool = patch, pool
+        self.grid = (image_size // patch, image_size // patch)
+        self.embed = PatchEmbedding(patch, channels, d_model)
+        self.positions = nn.Parameter(0.02 * torch.randn(1, self.grid[0] * self.grid[1], d_model))
+        self.layers = nn.ModuleList([EncoderLayer(d_model, n_heads, d_ff) for _ in range(n_layers)])
+        self.norm = nn.LayerNorm(d_model)
+        self.head = nn.Linear(d_model, n_classes)
+        if pool == "cls":
+            self.cls = nn.Parameter(0.02 * torch.randn(1, 1, d_model))
+        if pool == "map":
+            self.map_head = MAPHead(d_model, n_heads)
+
+    def forward(self, images):
+        grid = (images.shape[-2] // self.patch, images.shape[-1] // self.patch)
+        x = self.embed(images) + resize_positions(self.positions, self.grid, grid)  # [B, N, D]
+        if self.pool == "cls":
+            x = torch.cat([self.cls.expand(len(x), -1, -1), x], dim=1)  # [B, 1 + N, D]
+        for layer in self.layers:
+            x = layer(x)
+        if self.pool == "map":
+            x = self.map_head(x)
+        else:
+            x = x[:, 0] if self.pool == "cls" else x.mean(1)
+        return self.head(self.norm(x))
+
+
+# %% no-final-norm
+"""`norm` has no influence on your logits. Pre-norm layers leave the residual stream as large as it has grown, so a
+last norm stands behind them, before pooling."""
+class ViT(nn.Module):
+    def __init__(self, image_size, patch, channels, d_model, n_heads, d_ff, n_layers, n_classes, pool="map"):
+        super().__init__()
+        if pool not in ("cls", "gap", "map"):
+            raise ValueError(f"unknown pool {pool!r}")
+        self.patch, self.pool = patch, pool
+        self.grid = (image_size // patch, image_size // patch)
+        self.embed = PatchEmbedding(patch, channels, d_model)
+        self.positions = nn.Parameter(0.02 * torch.randn(1, self.grid[0] * self.grid[1], d_model))
+        self.layers = nn.ModuleList([EncoderLayer(d_model, n_heads, d_ff) for _ in range(n_layers)])
+        self.norm = nn.LayerNorm(d_model)
+        self.head = nn.Linear(d_model, n_classes)
+        if pool == "cls":
+            self.cls = nn.Parameter(0.02 * torch.randn(1, 1, d_model))
+        if pool == "map":
+            self.map_head = MAPHead(d_model, n_heads)
+
+    def forward(self, images):
+        grid = (images.shape[-2] // self.patch, images.shape[-1] // self.patch)
+        x = self.embed(images) + resize_positions(self.positions, self.grid, grid)  # [B, N, D]
+        if self.pool == "cls":
+            x = torch.cat([self.cls.expand(len(x), -1, -1), x], dim=1)  # [B, 1 + N, D]
+        for layer in self.layers:
+            x = layer(x)
+        if self.pool == "map":
+            return self.head(self.map_head(x))
+        return self.head(x[:, 0] if self.pool == "cls" else x.mean(1))
+
+
+# %% class-token-at-the-end
+"""Your class token stands behind the patches, and you read place 0, which is the first patch. It belongs in
+front."""
+class ViT(nn.Module):
+    def __init__(self, image_size, patch, channels, d_model, n_heads, d_ff, n_layers, n_classes, pool="map"):
+        super().__init__()
+        if pool not in ("cls", "gap", "map"):
+            raise ValueError(f"unknown pool {pool!r}")
+        self.patch, self.pool = patch, pool
+        self.grid = (image_size // patch, image_size // patch)
+        self.embed = PatchEmbedding(patch, channels, d_model)
+        self.positions = nn.Parameter(0.02 * torch.randn(1, self.grid[0] * self.grid[1], d_model))
+        self.layers = nn.ModuleList([EncoderLayer(d_model, n_heads, d_ff) for _ in range(n_layers)])
+        self.norm = nn.LayerNorm(d_model)
+        self.head = nn.Linear(d_model, n_classes)
+        if pool == "cls":
+            self.cls = nn.Parameter(0.02 * torch.randn(1, 1, d_model))
+        if pool == "map":
+            self.map_head = MAPHead(d_model, n_heads)
+
+    def forward(self, images):
+        grid = (images.shape[-2] // self.patch, images.shape[-1] // self.patch)
+        x = self.embed(images) + resize_positions(self.positions, self.grid, grid)  # [B, N, D]
+        if self.pool == "cls":
+            x = torch.cat([x, self.cls.expand(len(x), -1, -1)], dim=1)  # [B, N + 1, D]
+        for layer in self.layers:
+            x = layer(x)
+        x = self.norm(x)
+        if self.pool == "map":
+            return self.head(self.map_head(x))
+        return self.head(x[:, 0] if self.pool == "cls" else x.mean(1))
+
+
+# %% class-token-gets-a-position
+"""With the class token your table of positions has a row more, and weights cannot be loaded. There is only one class
+token, so it needs no position: add positions to the patches, and put it in front afterwards."""
+class ViT(nn.Module):
+    def __init__(self, image_size, patch, channels, d_model, n_heads, d_ff, n_layers, n_classes, pool="map"):
+        super().__init__()
+        if pool not in ("cls", "gap", "map"):
+            raise ValueError(f"unknown pool {pool!r}")
+        self.patch, self.pool = patch, pool
+        self.grid = (image_size // patch, image_size // patch)
+        self.embed = PatchEmbedding(patch, channels, d_model)
+        places = self.grid[0] * self.grid[1] + (pool == "cls")
+        self.positions = nn.Parameter(0.02 * torch.randn(1, places, d_model))
+        self.layers = nn.ModuleList([EncoderLayer(d_model, n_heads, d_ff) for _ in range(n_layers)])
+        self.norm = nn.LayerNorm(d_model)
+        self.head = nn.Linear(d_model, n_classes)
+        if pool == "cls":
+            self.cls = nn.Parameter(0.02 * torch.randn(1, 1, d_model))
+        if pool == "map":
+            self.map_head = MAPHead(d_model, n_heads)
+
+    def forward(self, images):
+        grid = (images.shape[-2] // self.patch, images.shape[-1] // self.patch)
+        x, positions = self.embed(images), self.positions
+        if self.pool == "cls":
+            x = torch.cat([self.cls.expand(len(x), -1, -1), x], dim=1)  # [B, 1 + N, D]
+            patches = resize_positions(positions[:, 1:], self.grid, grid)
+            x = x + torch.cat([positions[:, :1], patches], dim=1)
+        else:
+            x = x + resize_positions(positions, self.grid, grid)
+        for layer in self.layers:
+            x = layer(x)
+        x = self.norm(x)
+        if self.pool == "map":
+            return self.head(self.map_head(x))
+        return self.head(x[:, 0] if self.pool == "cls" else x.mean(1))
+
+
+# %% class-token-shares-the-first-position
+"""With the class token your logits are a little off: it gets the position of the first patch as well. It stands in
+front without any position."""
+class ViT(nn.Module):
+    def __init__(self, image_size, patch, channels, d_model, n_heads, d_ff, n_layers, n_classes, pool="map"):
+        super().__init__()
+        if pool not in ("cls", "gap", "map"):
+            raise ValueError(f"unknown pool {pool!r}")
+        self.patch, self.pool = patch, pool
+        self.grid = (image_size // patch, image_size // patch)
+        self.embed = PatchEmbedding(patch, channels, d_model)
+        self.positions = nn.Parameter(0.02 * torch.randn(1, self.grid[0] * self.grid[1], d_model))
+        self.layers = nn.ModuleList([EncoderLayer(d_model, n_heads, d_ff) for _ in range(n_layers)])
+        self.norm = nn.LayerNorm(d_model)
+        self.head = nn.Linear(d_model, n_classes)
+        if pool == "cls":
+            self.cls = nn.Parameter(0.02 * torch.randn(1, 1, d_model))
+        if pool == "map":
+            self.map_head = MAPHead(d_model, n_heads)
+
+    def forward(self, images):
+        grid = (images.shape[-2] // self.patch, images.shape[-1] // self.patch)
+        x = self.embed(images) + resize_positions(self.positions, self.grid, grid)  # [B, N, D]
+        if self.pool == "cls":
+            x = torch.cat([(self.cls + self.positions[:, :1]).expand(len(x), -1, -1), x], dim=1)  # [B, 1 + N, D]
+        for layer in self.layers:
+            x = layer(x)
+        x = self.norm(x)
+        if self.pool == "map":
+            return self.head(self.map_head(x))
+        return self.head(x[:, 0] if self.pool == "cls" else x.mean(1))
+
+
+# %% class-token-added-to-the-patches
+"""You add the class token to every patch and read the first one. It is a token of its own: put it in front, so that
+there are N + 1."""
+class ViT(nn.Module):
+    def __init__(self, image_size, patch, channels, d_model, n_heads, d_ff, n_layers, n_classes, pool="map"):
+        super().__init__()
+        if pool not in ("cls", "gap", "map"):
+            raise ValueError(f"unknown pool {pool!r}")
+        self.patch, self.pool = patch, pool
+        self.grid = (image_size // patch, image_size // patch)
+        self.embed = PatchEmbedding(patch, channels, d_model)
+        self.positions = nn.Parameter(0.02 * torch.randn(1, self.grid[0] * self.grid[1], d_model))
+        self.layers = nn.ModuleList([EncoderLayer(d_model, n_heads, d_ff) for _ in range(n_layers)])
+        self.norm = nn.LayerNorm(d_model)
+        self.head = nn.Linear(d_model, n_classes)
+        if pool == "cls":
+            self.cls = nn.Parameter(0.02 * torch.randn(1, 1, d_model))
+        if pool == "map":
+            self.map_head = MAPHead(d_model, n_heads)
+
+    def forward(self, images):
+        grid = (images.shape[-2] // self.patch, images.shape[-1] // self.patch)
+        x = self.embed(images) + resize_positions(self.positions, self.grid, grid)  # [B, N, D]
+        if self.pool == "cls":
+            x = x + self.cls
+        for layer in self.layers:
+            x = layer(x)
+        x = self.norm(x)
+        if self.pool == "map":
+            return self.head(self.map_head(x))
+        return self.head(x[:, 0] if self.pool == "cls" else x.mean(1))
+
+
+# %% mean-instead-of-the-class-token
+"""With `pool="cls"` you average over all tokens, the class token among them. Read the class token alone: it has
+collected what it needs."""
+class ViT(nn.Module):
+    def __init__(self, image_size, patch, channels, d_model, n_heads, d_ff, n_layers, n_classes, pool="map"):
+        super().__init__()
+        if pool not in ("cls", "gap", "map"):
+            raise ValueError(f"unknown pool {pool!r}")
+        self.patch, self.pool = patch, pool
+        self.grid = (image_size // patch, image_size // patch)
+        self.embed = PatchEmbedding(patch, channels, d_model)
+        self.positions = nn.Parameter(0.02 * torch.randn(1, self.grid[0] * self.grid[1], d_model))
+        self.layers = nn.ModuleList([EncoderLayer(d_model, n_heads, d_ff) for _ in range(n_layers)])
+        self.norm = nn.LayerNorm(d_model)
+        self.head = nn.Linear(d_model, n_classes)
+        if pool == "cls":
+            self.cls = nn.Parameter(0.02 * torch.randn(1, 1, d_model))
+        if pool == "map":
+            self.map_head = MAPHead(d_model, n_heads)
+
+    def forward(self, images):
+        grid = (images.shape[-2] // self.patch, images.shape[-1] // self.patch)
+        x = self.embed(images) + resize_positions(self.positions, self.grid, grid)  # [B, N, D]
+        if self.pool == "cls":
+            x = torch.cat([self.cls.expand(len(x), -1, -1), x], dim=1)  # [B, 1 + N, D]
+        for layer in self.layers:
+            x = layer(x)
+        x = self.norm(x)
+        if self.pool == "map":
+            return self.head(self.map_head(x))
+        return self.head(x.mean(1))
+
+
+# %% first-patch-instead-of-the-mean
+"""With `pool="gap"` you read the first token, which is the patch in the upper left corner. Without a class token, take
+the mean over the tokens."""
+class ViT(nn.Module):
+    def __init__(self, image_size, patch, channels, d_model, n_heads, d_ff, n_layers, n_classes, pool="map"):
+        super().__init__()
+        if pool not in ("cls", "gap", "map"):
+            raise ValueError(f"unknown pool {pool!r}")
+        self.patch, self.pool = patch, pool
+        self.grid = (image_size // patch, image_size // patch)
+        self.embed = PatchEmbedding(patch, channels, d_model)
+        self.positions = nn.Parameter(0.02 * torch.randn(1, self.grid[0] * self.grid[1], d_model))
+        self.layers = nn.ModuleList([EncoderLayer(d_model, n_heads, d_ff) for _ in range(n_layers)])
+        self.norm = nn.LayerNorm(d_model)
+        self.head = nn.Linear(d_model, n_classes)
+        if pool == "cls":
+            self.cls = nn.Parameter(0.02 * torch.randn(1, 1, d_model))
+        if pool == "map":
+            self.map_head = MAPHead(d_model, n_heads)
+
+    def forward(self, images):
+        grid = (images.shape[-2] // self.patch, images.shape[-1] // self.patch)
+        x = self.embed(images) + resize_positions(self.positions, self.grid, grid)  # [B, N, D]
+        if self.pool == "cls":
+            x = torch.cat([self.cls.expand(len(x), -1, -1), x], dim=1)  # [B, 1 + N, D]
+        for layer in self.layers:
+            x = layer(x)
+        x = self.norm(x)
+        if self.pool == "map":
+            return self.head(self.map_head(x))
+        return self.head(x[:, 0])
+
+
+# %% positions-cut-to-length
+"""Smaller images get the first positions of the list, and larger ones fail. Positions belong to places on a grid:
+resize them to the grid of the image at hand."""
+class ViT(nn.Module):
+    def __init__(self, image_size, patch, channels, d_model, n_heads, d_ff, n_layers, n_classes, pool="map"):
+        super().__init__()
+        if pool not in ("cls", "gap", "map"):
+            raise ValueError(f"unknown pool {pool!r}")
+        self.patch, self.pool = patch, pool
+        self.grid = (image_size // patch, image_size // patch)
+        self.embed = PatchEmbedding(patch, channels, d_model)
+        self.positions = nn.Parameter(0.02 * torch.randn(1, self.grid[0] * self.grid[1], d_model))
+        self.layers = nn.ModuleList([EncoderLayer(d_model, n_heads, d_ff) for _ in range(n_layers)])
+        self.norm = nn.LayerNorm(d_model)
+        self.head = nn.Linear(d_model, n_classes)
+        if pool == "cls":
+            self.cls = nn.Parameter(0.02 * torch.randn(1, 1, d_model))
+        if pool == "map":
+            self.map_head = MAPHead(d_model, n_heads)
+
+    def forward(self, images):
+        x = self.embed(images)  # [B, N, D]
+        x = x + self.positions[:, : x.shape[1]]
+        if self.pool == "cls":
+            x = torch.cat([self.cls.expand(len(x), -1, -1), x], dim=1)  # [B, 1 + N, D]
+        for layer in self.layers:
+            x = layer(x)
+        x = self.norm(x)
+        if self.pool == "map":
+            return self.head(self.map_head(x))
+        return self.head(x[:, 0] if self.pool == "cls" else x.mean(1))
+
+
+# %% grid-swapped
+"""Square images are right, others are not: the grid of the image is (rows, cols), so height first, and you give width
+first."""
+class ViT(nn.Module):
+    def __init__(self, image_size, patch, channels, d_model, n_heads, d_ff, n_layers, n_classes, pool="map"):
+        super().__init__()
+        if pool not in ("cls", "gap", "map"):
+            raise ValueError(f"unknown pool {pool!r}")
+        self.patch, self.pool = patch, pool
+        self.grid = (image_size // patch, image_size // patch)
+        self.embed = PatchEmbedding(patch, channels, d_model)
+        self.positions = nn.Parameter(0.02 * torch.randn(1, self.grid[0] * self.grid[1], d_model))
+        self.layers = nn.ModuleList([EncoderLayer(d_model, n_heads, d_ff) for _ in range(n_layers)])
+        self.norm = nn.LayerNorm(d_model)
+        self.head = nn.Linear(d_model, n_classes)
+        if pool == "cls":
+            self.cls = nn.Parameter(0.02 * torch.randn(1, 1, d_model))
+        if pool == "map":
+            self.map_head = MAPHead(d_model, n_heads)
+
+    def forward(self, images):
+        grid = (images.shape[-1] // self.patch, images.shape[-2] // self.patch)
+        x = self.embed(images) + resize_positions(self.positions, self.grid, grid)  # [B, N, D]
+        if self.pool == "cls":
+            x = torch.cat([self.cls.expand(len(x), -1, -1), x], dim=1)  # [B, 1 + N, D]
+        for layer in self.layers:
+            x = layer(x)
+        x = self.norm(x)
+        if self.pool == "map":
+            return self.head(self.map_head(x))
+        return self.head(x[:, 0] if self.pool == "cls" else x.mean(1))
+
+
+# %% positions-left-out
+"""Your model cannot tell an image from the same patches in another order: `positions` are made and never added."""
+class ViT(nn.Module):
+    def __init__(self, image_size, patch, channels, d_model, n_heads, d_ff, n_layers, n_classes, pool="map"):
+        super().__init__()
+        if pool not in ("cls", "gap", "map"):
+            raise ValueError(f"unknown pool {pool!r}")
+        self.patch, self.pool = patch, pool
+        self.grid = (image_size // patch, image_size // patch)
+        self.embed = PatchEmbedding(patch, channels, d_model)
+        self.positions = nn.Parameter(0.02 * torch.randn(1, self.grid[0] * self.grid[1], d_model))
+        self.layers = nn.ModuleList([EncoderLayer(d_model, n_heads, d_ff) for _ in range(n_layers)])
+        self.norm = nn.LayerNorm(d_model)
+        self.head = nn.Linear(d_model, n_classes)
+        if pool == "cls":
+            self.cls = nn.Parameter(0.02 * torch.randn(1, 1, d_model))
+        if pool == "map":
+            self.map_head = MAPHead(d_model, n_heads)
+
+    def forward(self, images):
+        x = self.embed(images)  # [B, N, D]
+        if self.pool == "cls":
+            x = torch.cat([self.cls.expand(len(x), -1, -1), x], dim=1)  # [B, 1 + N, D]
+        for layer in self.layers:
+            x = layer(x)
+        x = self.norm(x)
+        if self.pool == "map":
+            return self.head(self.map_head(x))
+        return self.head(x[:, 0] if self.pool == "cls" else x.mean(1))
+
+
+# %% unknown-pool-accepted
+"""`pool="max"` is accepted without a word and means the average. A typing error would train the wrong model for hours:
+raise a ValueError when the model is made."""
+class ViT(nn.Module):
+    def __init__(self, image_size, patch, channels, d_model, n_heads, d_ff, n_layers, n_classes, pool="map"):
+        super().__init__()
+        self.patch, self.pool = patch, pool
+        self.grid = (image_size // patch, image_size // patch)
+        self.embed = PatchEmbedding(patch, channels, d_model)
+        self.positions = nn.Parameter(0.02 * torch.randn(1, self.grid[0] * self.grid[1], d_model))
+        self.layers = nn.ModuleList([EncoderLayer(d_model, n_heads, d_ff) for _ in range(n_layers)])
+        self.norm = nn.LayerNorm(d_model)
+        self.head = nn.Linear(d_model, n_classes)
+        if pool == "cls":
+            self.cls = nn.Parameter(0.02 * torch.randn(1, 1, d_model))
+        if pool == "map":
+            self.map_head = MAPHead(d_model, n_heads)
+
+    def forward(self, images):
+        grid = (images.shape[-2] // self.patch, images.shape[-1] // self.patch)
+        x = self.embed(images) + resize_positions(self.positions, self.grid, grid)  # [B, N, D]
+        if self.pool == "cls":
+            x = torch.cat([self.cls.expand(len(x), -1, -1), x], dim=1)  # [B, 1 + N, D]
+        for layer in self.layers:
+            x = layer(x)
+        x = self.norm(x)
+        if self.pool == "map":
+            return self.head(self.map_head(x))
+        return self.head(x[:, 0] if self.pool == "cls" else x.mean(1))
+
+
+# %% class-token-by-default
+"""Without `pool` you build a model with a class token. The default is "map"."""
+class ViT(nn.Module):
+    def __init__(self, image_size, patch, channels, d_model, n_heads, d_ff, n_layers, n_classes, pool="cls"):
+        super().__init__()
+        if pool not in ("cls", "gap", "map"):
+            raise ValueError(f"unknown pool {pool!r}")
+        self.patch, self.pool = patch, pool
+        self.grid = (image_size // patch, image_size // patch)
+        self.embed = PatchEmbedding(patch, channels, d_model)
+        self.positions = nn.Parameter(0.02 * torch.randn(1, self.grid[0] * self.grid[1], d_model))
+        self.layers = nn.ModuleList([EncoderLayer(d_model, n_heads, d_ff) for _ in range(n_layers)])
+        self.norm = nn.LayerNorm(d_model)
+        self.head = nn.Linear(d_model, n_classes)
+        if pool == "cls":
+            self.cls = nn.Parameter(0.02 * torch.randn(1, 1, d_model))
+        if pool == "map":
+            self.map_head = MAPHead(d_model, n_heads)
+
+    def forward(self, images):
+        grid = (images.shape[-2] // self.patch, images.shape[-1] // self.patch)
+        x = self.embed(images) + resize_positions(self.positions, self.grid, grid)  # [B, N, D]
+        if self.pool == "cls":
+            x = torch.cat([self.cls.expand(len(x), -1, -1), x], dim=1)  # [B, 1 + N, D]
+        for layer in self.layers:
+            x = layer(x)
+        x = self.norm(x)
+        if self.pool == "map":
+            return self.head(self.map_head(x))
+        return self.head(x[:, 0] if self.pool == "cls" else x.mean(1))
+
+
+# %% layers-share-their-weights
+"""All your layers are one and the same: `[layer] * n` repeats a reference, so the weights of the last one loaded are
+used n times. Make a new layer in each round."""
+class ViT(nn.Module):
+    def __init__(self, image_size, patch, channels, d_model, n_heads, d_ff, n_layers, n_classes, pool="map"):
+        super().__init__()
+        if pool not in ("cls", "gap", "map"):
+            raise ValueError(f"unknown pool {pool!r}")
+        self.patch, self.pool = patch, pool
+        self.grid = (image_size // patch, image_size // patch)
+        self.embed = PatchEmbedding(patch, channels, d_model)
+        self.positions = nn.Parameter(0.02 * torch.randn(1, self.grid[0] * self.grid[1], d_model))
+        self.layers = nn.ModuleList([EncoderLayer(d_model, n_heads, d_ff)] * n_layers)
+        self.norm = nn.LayerNorm(d_model)
+        self.head = nn.Linear(d_model, n_classes)
+        if pool == "cls":
+            self.cls = nn.Parameter(0.02 * torch.randn(1, 1, d_model))
+        if pool == "map":
+            self.map_head = MAPHead(d_model, n_heads)
+
+    def forward(self, images):
+        grid = (images.shape[-2] // self.patch, images.shape[-1] // self.patch)
+        x = self.embed(images) + resize_positions(self.positions, self.grid, grid)  # [B, N, D]
+        if self.pool == "cls":
+            x = torch.cat([self.cls.expand(len(x), -1, -1), x], dim=1)  # [B, 1 + N, D]
+        for layer in self.layers:
+            x = layer(x)
+        x = self.norm(x)
+        if self.pool == "map":
+            return self.head(self.map_head(x))
+        return self.head(x[:, 0] if self.pool == "cls" else x.mean(1))
+
+
+# %% post-norm-layers
+"""Your layers normalise after each sum. The card's blocks are pre-norm, which is why there is a norm at the end."""
+class ViT(nn.Module):
+    def __init__(self, image_size, patch, channels, d_model, n_heads, d_ff, n_layers, n_classes, pool="map"):
+        super().__init__()
+        if pool not in ("cls", "gap", "map"):
+            raise ValueError(f"unknown pool {pool!r}")
+        self.patch, self.pool = patch, pool
+        self.grid = (image_size // patch, image_size // patch)
+        self.embed = PatchEmbedding(patch, channels, d_model)
+        self.positions = nn.Parameter(0.02 * torch.randn(1, self.grid[0] * self.grid[1], d_model))
+        self.layers = nn.ModuleList([EncoderLayer(d_model, n_heads, d_ff, norm_first=False) for _ in range(n_layers)])
+        self.norm = nn.LayerNorm(d_model)
+        self.head = nn.Linear(d_model, n_classes)
+        if pool == "cls":
+            self.cls = nn.Parameter(0.02 * torch.randn(1, 1, d_model))
+        if pool == "map":
+            self.map_head = MAPHead(d_model, n_heads)
+
+    def forward(self, images):
+        grid = (images.shape[-2] // self.patch, images.shape[-1] // self.patch)
+        x = self.embed(images) + resize_positions(self.positions, self.grid, grid)  # [B, N, D]
+        if self.pool == "cls":
+            x = torch.cat([self.cls.expand(len(x), -1, -1), x], dim=1)  # [B, 1 + N, D]
+        for layer in self.layers:
+            x = layer(x)
+        x = self.norm(x)
+        if self.pool == "map":
+            return self.head(self.map_head(x))
+        return self.head(x[:, 0] if self.pool == "cls" else x.mean(1))
+
+
+# %% softmax-in-the-model
+"""Your rows sum to 1: the model ends with a softmax. Give the logits; the cross-entropy has a softmax of its own, and a
+second one flattens its gradients."""
+class ViT(nn.Module):
+    def __init__(self, image_size, patch, channels, d_model, n_heads, d_ff, n_layers, n_classes, pool="map"):
+        super().__init__()
+        if pool not in ("cls", "gap", "map"):
+            raise ValueError(f"unknown pool {pool!r}")
+        self.patch, self.pool = patch, pool
+        self.grid = (image_size // patch, image_size // patch)
+        self.embed = PatchEmbedding(patch, channels, d_model)
+        self.positions = nn.Parameter(0.02 * torch.randn(1, self.grid[0] * self.grid[1], d_model))
+        self.layers = nn.ModuleList([EncoderLayer(d_model, n_heads, d_ff) for _ in range(n_layers)])
+        self.norm = nn.LayerNorm(d_model)
+        self.head = nn.Linear(d_model, n_classes)
+        if pool == "cls":
+            self.cls = nn.Parameter(0.02 * torch.randn(1, 1, d_model))
+        if pool == "map":
+            self.map_head = MAPHead(d_model, n_heads)
+
+    def forward(self, images):
+        grid = (images.shape[-2] // self.patch, images.shape[-1] // self.patch)
+        x = self.embed(images) + resize_positions(self.positions, self.grid, grid)  # [B, N, D]
+        if self.pool == "cls":
+            x = torch.cat([self.cls.expand(len(x), -1, -1), x], dim=1)  # [B, 1 + N, D]
+        for layer in self.layers:
+            x = layer(x)
+        x = self.norm(x)
+        if self.pool == "map":
+            return torch.softmax(self.head(self.map_head(x)), -1)
+        return torch.softmax(self.head(x[:, 0] if self.pool == "cls" else x.mean(1)), -1)
+
+
+# %% every-part-in-every-model
+"""Weights cannot be loaded: your model has a class token and a MAP head whatever the pool. Parts that are never used
+never learn either; make `cls` for "cls" and `map_head` for "map" only."""
+class ViT(nn.Module):
+    def __init__(self, image_size, patch, channels, d_model, n_heads, d_ff, n_layers, n_classes, pool="map"):
+        super().__init__()
+        if pool not in ("cls", "gap", "map"):
+            raise ValueError(f"unknown pool {pool!r}")
+        self.patch, self.pool = patch, pool
+        self.grid = (image_size // patch, image_size // patch)
+        self.embed = PatchEmbedding(patch, channels, d_model)
+        self.positions = nn.Parameter(0.02 * torch.randn(1, self.grid[0] * self.grid[1], d_model))
+        self.layers = nn.ModuleList([EncoderLayer(d_model, n_heads, d_ff) for _ in range(n_layers)])
+        self.norm = nn.LayerNorm(d_model)
+        self.head = nn.Linear(d_model, n_classes)
+        self.cls = nn.Parameter(0.02 * torch.randn(1, 1, d_model))
+        self.map_head = MAPHead(d_model, n_heads)
+
+    def forward(self, images):
+        grid = (images.shape[-2] // self.patch, images.shape[-1] // self.patch)
+        x = self.embed(images) + resize_positions(self.positions, self.grid, grid)  # [B, N, D]
+        if self.pool == "cls":
+            x = torch.cat([self.cls.expand(len(x), -1, -1), x], dim=1)  # [B, 1 + N, D]
+        for layer in self.layers:
+            x = layer(x)
+        x = self.norm(x)
+        if self.pool == "map":
+            return self.head(self.map_head(x))
+        return self.head(x[:, 0] if self.pool == "cls" else x.mean(1))

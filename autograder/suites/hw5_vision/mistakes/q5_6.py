@@ -1,0 +1,340 @@
+# %% mean-of-batch-accuracies
+"""You average the accuracies of the batches, so an image in a small last batch counts more than the others. Add up
+right answers and images, and divide once at the end."""
+from course_utils.training import autocast_for, to_device
+
+
+def evaluate(model, loader):
+    device = next(model.parameters()).device
+    model.eval()
+    accuracies = []
+    with torch.no_grad():
+        for batch in loader:
+            images, labels = to_device(batch, device)
+            with autocast_for(device):
+                answers = model(images).argmax(-1)
+            accuracies.append((answers == labels).float().mean().item())
+    return sum(accuracies) / len(accuracies)
+
+
+# %% every-batch-counted-as-full
+"""You divide by the number of batches times the size of the first one. The last batch may be smaller, and then your
+accuracy is too low: count the images that you see."""
+from course_utils.training import autocast_for, to_device
+
+
+def evaluate(model, loader):
+    device = next(model.parameters()).device
+    model.eval()
+    right = size = 0
+    with torch.no_grad():
+        for batch in loader:
+            images, labels = to_device(batch, device)
+            with autocast_for(device):
+                answers = model(images).argmax(-1)
+            right += (answers == labels).sum().item()
+            size = max(size, len(labels))
+    return right / (size * len(loader))
+
+
+# %% percent
+"""Your accuracy goes up to 100. The contract's is a share, from 0 to 1."""
+from course_utils.training import autocast_for, to_device
+
+
+def evaluate(model, loader):
+    device = next(model.parameters()).device
+    model.eval()
+    right = count = 0
+    with torch.no_grad():
+        for batch in loader:
+            images, labels = to_device(batch, device)
+            with autocast_for(device):
+                answers = model(images).argmax(-1)
+            right += (answers == labels).sum().item()
+            count += len(labels)
+    return 100 * right / count
+
+
+# %% number-of-right-answers
+"""You return how many answers are right. Divide by the number of images."""
+from course_utils.training import autocast_for, to_device
+
+
+def evaluate(model, loader):
+    device = next(model.parameters()).device
+    model.eval()
+    right = 0
+    with torch.no_grad():
+        for batch in loader:
+            images, labels = to_device(batch, device)
+            with autocast_for(device):
+                answers = model(images).argmax(-1)
+            right += (answers == labels).sum().item()
+    return right
+
+
+# %% share-of-errors
+"""What you return is the share of wrong answers: a model that knows everything gets 0."""
+from course_utils.training import autocast_for, to_device
+
+
+def evaluate(model, loader):
+    device = next(model.parameters()).device
+    model.eval()
+    right = count = 0
+    with torch.no_grad():
+        for batch in loader:
+            images, labels = to_device(batch, device)
+            with autocast_for(device):
+                answers = model(images).argmax(-1)
+            right += (answers == labels).sum().item()
+            count += len(labels)
+    return 1 - right / count
+
+
+# %% evaluated-in-training-mode
+"""You measure the model in training mode, the mode in which training left it: with dropout or batch norm the answers
+are other ones. Switch to evaluation mode first."""
+from course_utils.training import autocast_for, to_device
+
+
+def evaluate(model, loader):
+    device = next(model.parameters()).device
+    right = count = 0
+    with torch.no_grad():
+        for batch in loader:
+            images, labels = to_device(batch, device)
+            with autocast_for(device):
+                answers = model(images).argmax(-1)
+            right += (answers == labels).sum().item()
+            count += len(labels)
+    return right / count
+
+
+# %% first-batch-only
+"""You look at the first batch and return: the `return` stands inside the loop."""
+from course_utils.training import autocast_for, to_device
+
+
+def evaluate(model, loader):
+    device = next(model.parameters()).device
+    model.eval()
+    right = count = 0
+    with torch.no_grad():
+        for batch in loader:
+            images, labels = to_device(batch, device)
+            with autocast_for(device):
+                answers = model(images).argmax(-1)
+            right += (answers == labels).sum().item()
+            count += len(labels)
+            return right / count
+
+
+# %% argmax-over-the-batch
+"""`argmax(0)` runs over the images: it tells which image likes a class best. You want the class that each image likes
+best, so the last axis."""
+from course_utils.training import autocast_for, to_device
+
+
+def evaluate(model, loader):
+    device = next(model.parameters()).device
+    model.eval()
+    right = count = 0
+    with torch.no_grad():
+        for batch in loader:
+            images, labels = to_device(batch, device)
+            with autocast_for(device):
+                answers = model(images).argmax(0)
+            right += (answers == labels).sum().item()
+            count += len(labels)
+    return right / count
+
+
+# %% gradients-zeroed-before-the-step
+"""Your model does not learn at all: the gradients are zeroed between `backward` and `step`, so the optimizer sees
+nothing but zeros. Zero them before the backward pass."""
+from course_utils.training import autocast_for, progress, to_device
+
+
+def train_classifier(model, loader, epochs=1, rate=1e-3):
+    device = next(model.parameters()).device
+    optimizer = torch.optim.AdamW(model.parameters(), lr=rate)
+    losses = []
+    model.train()
+    for _ in range(epochs):
+        for batch in (bar := progress(loader)):
+            images, labels = to_device(batch, device)
+            with autocast_for(device):
+                loss = F.cross_entropy(model(images), labels)
+            loss.backward()
+            optimizer.zero_grad()
+            optimizer.step()
+            losses.append(loss.item())
+            bar.show(loss=losses[-1], rate=rate)
+    return losses
+
+
+# %% a-copy-is-trained
+"""The model that was handed over is as it was before: you train a copy and return that. Train the model itself, in
+place."""
+import copy
+
+from course_utils.training import autocast_for, progress, to_device
+
+
+def train_classifier(model, loader, epochs=1, rate=1e-3):
+    model = copy.deepcopy(model)
+    device = next(model.parameters()).device
+    optimizer = torch.optim.AdamW(model.parameters(), lr=rate)
+    model.train()
+    for _ in range(epochs):
+        for batch in (bar := progress(loader)):
+            images, labels = to_device(batch, device)
+            with autocast_for(device):
+                loss = F.cross_entropy(model(images), labels)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            bar.show(loss=loss.item(), rate=rate)
+    return model
+
+
+# %% never-in-training-mode
+"""A model that arrives in evaluation mode is trained in evaluation mode: no dropout, and batch norm learns no
+statistics. Call `train()` yourself, whatever the mode it came in."""
+from course_utils.training import autocast_for, progress, to_device
+
+
+def train_classifier(model, loader, epochs=1, rate=1e-3):
+    device = next(model.parameters()).device
+    optimizer = torch.optim.AdamW(model.parameters(), lr=rate)
+    losses = []
+    for _ in range(epochs):
+        for batch in (bar := progress(loader)):
+            images, labels = to_device(batch, device)
+            with autocast_for(device):
+                loss = F.cross_entropy(model(images), labels)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.item())
+            bar.show(loss=losses[-1], rate=rate)
+    return losses
+
+
+# %% one-batch-per-epoch
+"""Your model has seen the first batch of each epoch and nothing else: `next(iter(loader))` begins anew each time. Go
+through the whole loader."""
+from course_utils.training import autocast_for, to_device
+
+
+def train_classifier(model, loader, epochs=1, rate=1e-3):
+    device = next(model.parameters()).device
+    optimizer = torch.optim.AdamW(model.parameters(), lr=rate)
+    losses = []
+    model.train()
+    for _ in range(epochs):
+        images, labels = to_device(next(iter(loader)), device)
+        with autocast_for(device):
+            loss = F.cross_entropy(model(images), labels)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses
+
+
+# %% parameters-without-defaults
+"""`train_classifier(model, loader)` fails: your further parameters have no defaults. Whoever calls it knows the model
+and the loader only."""
+from course_utils.training import autocast_for, progress, to_device
+
+
+def train_classifier(model, loader, epochs, rate):
+    device = next(model.parameters()).device
+    optimizer = torch.optim.AdamW(model.parameters(), lr=rate)
+    losses = []
+    model.train()
+    for _ in range(epochs):
+        for batch in (bar := progress(loader)):
+            images, labels = to_device(batch, device)
+            with autocast_for(device):
+                loss = F.cross_entropy(model(images), labels)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.item())
+            bar.show(loss=losses[-1], rate=rate)
+    return losses
+
+
+# %% gradients-never-zeroed
+"""The loss falls a little, then swings and grows: gradients of all steps pile up, because nothing zeroes them. Each
+step uses the gradient of its own batch."""
+from course_utils.training import autocast_for, progress, to_device
+
+
+def train_classifier(model, loader, epochs=1, rate=1e-3):
+    device = next(model.parameters()).device
+    optimizer = torch.optim.AdamW(model.parameters(), lr=rate)
+    losses = []
+    model.train()
+    for _ in range(epochs):
+        for batch in (bar := progress(loader)):
+            images, labels = to_device(batch, device)
+            with autocast_for(device):
+                loss = F.cross_entropy(model(images), labels)
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.item())
+            bar.show(loss=losses[-1], rate=rate)
+    return losses
+
+
+# %% softmax-before-the-loss
+"""Your loss cannot go below 1.46 with ten classes and the model learns slowly: you give probabilities to a
+cross-entropy that takes a softmax itself. Give it the logits."""
+from course_utils.training import autocast_for, progress, to_device
+
+
+def train_classifier(model, loader, epochs=1, rate=1e-3):
+    device = next(model.parameters()).device
+    optimizer = torch.optim.AdamW(model.parameters(), lr=rate)
+    losses = []
+    model.train()
+    for _ in range(epochs):
+        for batch in (bar := progress(loader)):
+            images, labels = to_device(batch, device)
+            with autocast_for(device):
+                loss = F.cross_entropy(torch.softmax(model(images), -1), labels)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.item())
+            bar.show(loss=losses[-1], rate=rate)
+    return losses
+
+
+# %% rate-far-too-small
+"""The loss hardly moves in hundreds of steps: your default rate is far too small. Whoever calls your function relies
+on the default, so choose one that learns."""
+from course_utils.training import autocast_for, progress, to_device
+
+
+def train_classifier(model, loader, epochs=1, rate=1e-6):
+    device = next(model.parameters()).device
+    optimizer = torch.optim.AdamW(model.parameters(), lr=rate)
+    losses = []
+    model.train()
+    for _ in range(epochs):
+        for batch in (bar := progress(loader)):
+            images, labels = to_device(batch, device)
+            with autocast_for(device):
+                loss = F.cross_entropy(model(images), labels)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.item())
+            bar.show(loss=losses[-1], rate=rate)
+    return losses

@@ -1,0 +1,198 @@
+# %% layers-in-the-wrong-order
+"""With one layer all is well, with two it is not: you multiply later layers from the right. What a later layer mixes has
+been mixed by the earlier ones, so it stands on the left."""
+def attention_rollout(weights):
+    N = weights[0].shape[-1]
+    I = torch.eye(N, dtype=weights[0].dtype, device=weights[0].device)
+    R = I
+    for layer in weights:
+        A = (layer.mean(1) + I) / 2
+        R = R @ A
+    return R[:, 0]
+
+
+# %% identity-left-out
+"""You chain the attention alone. Half of what a layer gives comes along the residual road, from the token itself: mix each
+layer with the identity."""
+def attention_rollout(weights):
+    N = weights[0].shape[-1]
+    I = torch.eye(N, dtype=weights[0].dtype, device=weights[0].device)
+    R = I
+    for layer in weights:
+        A = layer.mean(1)
+        R = A @ R
+    return R[:, 0]
+
+
+# %% not-halved
+"""Your rows sum to 2, 4, 8 instead of 1: the identity is added and nothing divided by two."""
+def attention_rollout(weights):
+    N = weights[0].shape[-1]
+    I = torch.eye(N, dtype=weights[0].dtype, device=weights[0].device)
+    R = I
+    for layer in weights:
+        A = layer.mean(1) + I
+        R = A @ R
+    return R[:, 0]
+
+
+# %% heads-added-up
+"""Your rows sum to more than 1: the heads are added. Take their mean."""
+def attention_rollout(weights):
+    N = weights[0].shape[-1]
+    I = torch.eye(N, dtype=weights[0].dtype, device=weights[0].device)
+    R = I
+    for layer in weights:
+        A = (layer.sum(1) + I) / 2
+        R = A @ R
+    return R[:, 0]
+
+
+# %% strongest-head
+"""You take the largest weight over the heads. Some people do; here it is the mean, and rows sum to 1."""
+def attention_rollout(weights):
+    N = weights[0].shape[-1]
+    I = torch.eye(N, dtype=weights[0].dtype, device=weights[0].device)
+    R = I
+    for layer in weights:
+        A = (layer.amax(1) + I) / 2
+        R = A @ R
+    return R[:, 0]
+
+
+# %% heads-chained-apart
+"""You follow each head through all layers and average at the end. Heads of a layer are joined before the next layer
+sees anything: take the mean in each layer."""
+def attention_rollout(weights):
+    N = weights[0].shape[-1]
+    I = torch.eye(N, dtype=weights[0].dtype, device=weights[0].device)
+    R = I
+    for layer in weights:
+        A = (layer + I) / 2
+        R = A @ R
+    return R.mean(1)[:, 0]
+
+
+# %% column-instead-of-row
+"""You return column 0: where token 0 went. Asked for is row 0: where the class token's content came from."""
+def attention_rollout(weights):
+    N = weights[0].shape[-1]
+    I = torch.eye(N, dtype=weights[0].dtype, device=weights[0].device)
+    R = I
+    for layer in weights:
+        A = (layer.mean(1) + I) / 2
+        R = A @ R
+    return R[:, :, 0]
+
+
+# %% last-row
+"""You return the last row. The class token stands in front, so it is row 0."""
+def attention_rollout(weights):
+    N = weights[0].shape[-1]
+    I = torch.eye(N, dtype=weights[0].dtype, device=weights[0].device)
+    R = I
+    for layer in weights:
+        A = (layer.mean(1) + I) / 2
+        R = A @ R
+    return R[:, -1]
+
+
+# %% mean-of-all-rows
+"""You average over all tokens of the top. Only the class token is read: row 0."""
+def attention_rollout(weights):
+    N = weights[0].shape[-1]
+    I = torch.eye(N, dtype=weights[0].dtype, device=weights[0].device)
+    R = I
+    for layer in weights:
+        A = (layer.mean(1) + I) / 2
+        R = A @ R
+    return R.mean(1)
+
+
+# %% last-layer-only
+"""You return the last layer's weights, as if the layers below had mixed nothing. Multiply all of them."""
+def attention_rollout(weights):
+    N = weights[0].shape[-1]
+    I = torch.eye(N, dtype=weights[0].dtype, device=weights[0].device)
+    for layer in weights:
+        A = (layer.mean(1) + I) / 2
+    return A[:, 0]
+
+
+# %% map-heads-kept
+"""`map_attention` gives [B, H, N]: one map for each head. Take the mean over the heads."""
+def map_attention(model, images):
+    heard = []
+    hook = model.map_head.attn.register_forward_hook(lambda module, args, output: heard.append(output[1]))
+    with torch.no_grad():
+        model(images)
+    hook.remove()
+    return heard[0][:, :, 0]
+
+
+# %% map-first-head-only
+"""Your map is that of the first head. The heads look at different places; take the mean of all."""
+def map_attention(model, images):
+    heard = []
+    hook = model.map_head.attn.register_forward_hook(lambda module, args, output: heard.append(output[1]))
+    with torch.no_grad():
+        model(images)
+    hook.remove()
+    return heard[0][:, 0, 0]
+
+
+# %% map-from-the-last-layer
+"""You read the attention of the last encoder layer, averaged over its tokens. The probe has weights of its own, in
+`model.map_head.attn`."""
+def map_attention(model, images):
+    heard = []
+    hook = model.layers[-1].self_attn.register_forward_hook(lambda module, args, output: heard.append(output[1]))
+    with torch.no_grad():
+        model(images)
+    hook.remove()
+    return heard[0].mean((1, 2))
+
+
+# %% map-scores-instead-of-weights
+"""Your map has negative numbers, and rows do not sum to 1: these are the scores before the softmax."""
+def map_attention(model, images):
+    tokens = []
+    hook = model.map_head.register_forward_pre_hook(lambda module, args: tokens.append(args[0]))
+    with torch.no_grad():
+        model(images)
+        head, x = model.map_head, tokens[0]
+        q = split_heads(head.attn.q_proj(head.probe), head.attn.n_heads)  # [1, H, 1, Dh]
+        k = split_heads(head.attn.k_proj(x), head.attn.n_heads)  # [B, H, N, Dh]
+        scores = (q * k).sum(-1) / math.sqrt(q.shape[-1])  # [B, H, N]
+    hook.remove()
+    return scores.mean(1)
+
+
+# %% map-softmax-after-the-mean
+"""You average the scores over the heads and take one softmax. Each head has weights of its own: first the softmax in each
+head, then the mean."""
+def map_attention(model, images):
+    tokens = []
+    hook = model.map_head.register_forward_pre_hook(lambda module, args: tokens.append(args[0]))
+    with torch.no_grad():
+        model(images)
+        head, x = model.map_head, tokens[0]
+        q = split_heads(head.attn.q_proj(head.probe), head.attn.n_heads)  # [1, H, 1, Dh]
+        k = split_heads(head.attn.k_proj(x), head.attn.n_heads)  # [B, H, N, Dh]
+        scores = (q * k).sum(-1) / math.sqrt(q.shape[-1])  # [B, H, N]
+    hook.remove()
+    return scores.mean(1).softmax(-1)
+
+
+# %% map-tokens-without-norm
+"""Your tokens are those in front of the model's last norm: the probe sees other ones in the model. Take what goes into
+the MAP head."""
+def map_attention(model, images):
+    tokens = []
+    hook = model.norm.register_forward_pre_hook(lambda module, args: tokens.append(args[0]))
+    with torch.no_grad():
+        model(images)
+        probe = model.map_head.probe.expand(len(images), -1, -1)
+        weights = model.map_head.attn(probe, tokens[0], tokens[0])[1]
+    hook.remove()
+    return weights.mean(1)[:, 0]

@@ -1,0 +1,162 @@
+"""Public checks of q5_8: attention_rollout and map_attention."""
+
+import pytest
+import torch
+
+from course_utils.checking import check, same, tensor
+
+F64 = torch.float64
+SIZES = {"image_size": 6, "patch": 2, "channels": 1, "d_model": 8, "n_heads": 2, "d_ff": 12, "n_layers": 2,
+         "n_classes": 3}
+BY_HAND = [torch.tensor(layer, dtype=F64)[None, None] for layer in ([[0.5, 0.5], [0, 1]], [[1, 0], [0.5, 0.5]])]
+
+
+def _layers(n_layers=3, B=2, H=3, N=4):
+    g = torch.Generator().manual_seed(58)
+    return [torch.randn(B, H, N, N, generator=g, dtype=F64).mul(2).softmax(-1) for _ in range(n_layers)]
+
+
+def _model(ViT, query=1.0):
+    """A model with fixed lively weights, in float64; `query` scales what the MAP head's probe asks."""
+    vit = ViT(**SIZES, pool="map")
+    vit.double()
+    vit.eval()
+    g, state = torch.Generator().manual_seed(59), dict(vit.state_dict())
+    for name in sorted(state):
+        if name.endswith(("weight", "bias", "positions", "probe")):
+            noise = torch.randn(state[name].shape, generator=g, dtype=F64)
+            state[name] = noise / state[name].shape[-1] ** 0.5 + ("norm" in name and name.endswith("weight"))
+            if "map_head.attn.q_proj" in name:
+                state[name] = 2 * query * state[name]
+    vit.load_state_dict(state)
+    return vit
+
+
+def _images(H=6, W=6, B=3):
+    return torch.randn(B, 1, H, W, generator=torch.Generator().manual_seed(60), dtype=F64)
+
+
+def _look(map_attention, vit, images):
+    """[B, N]: a weight for each patch; where each head has its own, their mean."""
+    got = tensor(map_attention(vit, images), "map_attention")
+    B, N = len(images), images.shape[2] // 2 * (images.shape[3] // 2)
+    check(got.numel() in (B * N, B * 2 * N) and len(got) == B, f"map_attention has shape {list(got.shape)}, expected "
+          f"[B, N] = {[B, N]}: one weight for each patch of each image")
+    return got.detach().reshape(B, -1, N).mean(1)
+
+
+def test_rollout_by_hand(attention_rollout):
+    """Two layers of two tokens, by hand: row 0 is (0.75, 0.25)."""
+    got = tensor(attention_rollout(BY_HAND), "the rollout of two layers [1, 1, 2, 2]", (1, 2), F64)
+    check(not torch.allclose(got, torch.tensor([[0.8125, 0.1875]], dtype=F64)), "the layers are chained the wrong way "
+          "round: later layers come from the left")
+    same(got, torch.tensor([[0.75, 0.25]], dtype=F64), "row 0 of the rollout")
+
+
+def test_rollout_sums_to_one(attention_rollout):
+    """[B, N] for any number of layers and heads; each row sums to 1; weights that stay in place give token 0 alone."""
+    for n in (1, 2, 4):
+        got = tensor(attention_rollout(_layers(n)), f"the rollout of {n} layers", (2, 4), F64)
+        same(got.sum(-1), torch.ones(2, dtype=F64), f"the sum of each row after {n} layers")
+    eye = [torch.eye(4, dtype=F64).expand(2, 3, 4, 4)] * 3
+    same(attention_rollout(eye), torch.eye(4, dtype=F64)[:1].expand(2, 4), "the rollout when each token sees itself alone")
+
+
+def test_map_attention_looks(map_attention, ViT):
+    """The weights of each image sum to 1, at other sizes too; a probe that asks nothing looks everywhere alike."""
+    for images in (_images(), _images(4, 10)):
+        got = _look(map_attention, _model(ViT), images)
+        same(got.sum(-1), torch.ones(3, dtype=F64), "the sum of each image's weights")
+        check((got - got[:1]).abs().max() > 1e-4, "the weights are the same for different images")
+    even = torch.full((3, 9), 1 / 9, dtype=F64)
+    same(_look(map_attention, _model(ViT, query=0.0), _images()), even, "the weights when the query is zero")
+
+
+@pytest.mark.weight(0.5)
+def test_map_attention_form(map_attention, ViT):
+    """map_attention gives [B, N]: the mean over the heads, without further axes; and the model stays as it was."""
+    vit, images = _model(ViT), _images()
+    before = vit(images)
+    tensor(map_attention(vit, images), "map_attention", (3, 9), F64)
+    same(vit(images), before, "the logits of the model after map_attention")
+
+
+def probe_by_hand(attention_rollout):
+    return attention_rollout(BY_HAND)
+
+
+def probe_rollout(attention_rollout):
+    return attention_rollout(_layers())
+
+
+def probe_one_layer(attention_rollout):
+    return attention_rollout(_layers(1))
+
+
+def probe_two_layers(attention_rollout):
+    return attention_rollout(_layers(2))
+
+
+def probe_one_head(attention_rollout):
+    return attention_rollout(_layers(3, H=1))
+
+
+def probe_one_image(attention_rollout):
+    return attention_rollout(_layers(3, B=1))
+
+
+def probe_as_many_heads_as_tokens(attention_rollout):
+    return attention_rollout(_layers(3, H=4))
+
+
+def probe_as_many_images_as_heads(attention_rollout):
+    return attention_rollout(_layers(3, B=3))
+
+
+def probe_rollout_shape(attention_rollout):
+    return list(attention_rollout(_layers()).shape)
+
+
+def probe_rollout_float32(attention_rollout):
+    return str(attention_rollout([layer.float() for layer in _layers()]).dtype)
+
+
+def probe_look(map_attention, ViT):
+    return map_attention(_model(ViT), _images())
+
+
+def probe_look_at_larger_images(map_attention, ViT):
+    return map_attention(_model(ViT), _images(8, 8))
+
+
+def probe_look_at_wide_images(map_attention, ViT):
+    return map_attention(_model(ViT), _images(4, 10))
+
+
+def probe_look_without_query(map_attention, ViT):
+    return map_attention(_model(ViT, query=0.0), _images())
+
+
+def probe_look_shape(map_attention, ViT):
+    return list(map_attention(_model(ViT), _images()).shape)
+
+
+def probe_look_sums(map_attention, ViT):
+    return map_attention(_model(ViT), _images()).sum(-1)
+
+
+def probe_look_at_one_image(map_attention, ViT):
+    return map_attention(_model(ViT), _images(B=1))
+
+
+def probe_look_twice(map_attention, ViT):
+    vit = _model(ViT)
+    map_attention(vit, _images())
+    return map_attention(vit, _images(8, 8))
+
+
+def probe_model_afterwards(map_attention, ViT):
+    vit = _model(ViT)
+    before = vit(_images())
+    map_attention(vit, _images())
+    return bool((vit(_images()) - before).abs().max() > 1e-9)
