@@ -2,8 +2,8 @@
 
     python benchmarks/models.py [--rounds 15] [--json]
 
-Each pair takes turns, on one thread, and the median of the ratios of neighbouring rounds is shown, so that a busy machine
-slows both sides alike. Then cached decoding beside uncached.
+Each pair takes turns, on one thread, and the median of the ratios of neighbouring rounds is shown, so that a busy
+machine slows both sides alike. Then cached decoding beside uncached.
 """
 
 from __future__ import annotations

@@ -17,13 +17,13 @@ def cnn_facts(make: Callable[..., nn.Module]) -> dict[str, Any]:
     `parameters`: how many numbers it learns; `kernels`: the kernel of each convolution that a call uses, in order;
     `shape`: of the logits of two images; `reach`: the share of an image's pixels that move one place of the first
     convolution's map with a kernel above 1; `shift`: how far that map is from moving along with the image, relative to
-    its size; `unused`: parameters that no gradient reaches; `modes_differ`: whether two calls in evaluation mode differ.
+    its size; `unused`: parameters that no gradient reaches; `repeats`: whether two calls in evaluation mode agree.
     """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         model = build(make).eval()
         images = torch.rand(2, SIZES["channels"], SIZES["image_size"], SIZES["image_size"])
-    layers, maps = _convolutions(model, images)
+    layers, _ = _convolutions(model, images)
     logits = model(images)
     direction = torch.randn(logits.shape, generator=torch.Generator().manual_seed(0))
     (logits * direction).sum().backward()
@@ -35,13 +35,43 @@ def cnn_facts(make: Callable[..., nn.Module]) -> dict[str, Any]:
         "reach": _reach(model, images, wide[0]) if wide else 1.0,
         "shift": _shift_error(model, layers[wide[0]], wide[0]) if wide else 1.0,
         "unused": [name for name, parameter in model.named_parameters() if parameter.grad is None],
-        "modes_differ": not torch.equal(model(images), logits),
+        "repeats": torch.equal(model(images), logits),
     }
 
 
 def efficiency(data_efficiency: Callable[..., Any], sizes: Sequence[int], steps: int) -> Any:
     """What the function finds for these sizes; a number of steps is offered, for a function that has it as a parameter."""
     return call(data_efficiency, list(sizes), steps=steps)
+
+
+def efficiency_plan(data_efficiency: Callable[..., Any], sizes: Sequence[int]) -> dict[str, Any]:
+    """What the function would do, with stand-ins for `train_classifier` and `evaluate` that only take notes.
+
+    `trained`: for each training its model's class, its steps and how many different images; `evaluated`: how many images
+    each evaluation had; `result`: what is returned when the accuracies come out as 0.01, 0.02, 0.03, ...
+    """
+    trained: list[tuple[str, int, int]] = []
+    evaluated: list[int] = []
+
+    def train_classifier(model: nn.Module, batches: Any, *_args: Any, **_options: Any) -> list[float]:
+        images = [x.flatten(1).double() for x, _ in batches]
+        distinct = torch.cat([x @ torch.arange(1.0, x.shape[1] + 1).double() for x in images]).unique()
+        trained.append((type(model).__name__, len(images), len(distinct)))
+        return [1.0, 0.5]
+
+    def evaluate(_model: nn.Module, batches: Any, *_args: Any, **_options: Any) -> float:
+        evaluated.append(sum(len(labels) for _, labels in batches))
+        return len(evaluated) / 100
+
+    world = data_efficiency.__globals__
+    mine: dict[str, Any] = {"train_classifier": train_classifier, "evaluate": evaluate}
+    before = {name: world[name] for name in mine if name in world}
+    world.update(mine)
+    try:
+        result = call(data_efficiency, list(sizes), steps=3)
+    finally:
+        world.update(before)
+    return {"trained": trained, "evaluated": evaluated, "result": result}
 
 
 def _convolutions(model: nn.Module, images: Tensor) -> tuple[list[nn.Conv2d], list[Tensor]]:

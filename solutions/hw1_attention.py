@@ -138,11 +138,9 @@ def softargmax(scores: Tensor, beta: float = 1.0, dim: int = -1) -> Tensor:
     """Softmax of beta * scores along dim, same shape and dtype; a slice that is all -inf gives zeros."""
     # BEGIN SOLUTION
     blocked = scores == -math.inf
-    z = (beta * scores.masked_fill(blocked, 0.0)).masked_fill(blocked, -math.inf)  # 0 * inf would be NaN
-    top = z.amax(dim, keepdim=True)
-    e = torch.exp(z - top.masked_fill(top == -math.inf, 0.0))  # the largest exponent is 0: no overflow
-    total = e.sum(dim, keepdim=True)
-    return e / total.masked_fill(total == 0, 1.0)
+    z = scores if beta == 1 else beta * scores
+    z = z.masked_fill(blocked, torch.finfo(z.dtype).min)  # 0 * inf is NaN, and goes here
+    return torch.softmax(z, dim).masked_fill(blocked, 0.0)  # softmax subtracts the maximum: no overflow
     # END SOLUTION
 
 
@@ -719,14 +717,14 @@ def attention(
     """
     # BEGIN SOLUTION
     T, S, D = q.shape[-2], k.shape[-2], q.shape[-1]
-    scores = q @ k.mT  # [B, ..., T, S]
+    scores = (q * (1 / math.sqrt(D) if beta is None else beta)) @ k.mT  # [B, ..., T, S]
     if causal:
         later = torch.ones(T, S, dtype=torch.bool, device=q.device).triu(S - T + 1)  # [T, S]
         scores = scores.masked_fill(later, -math.inf)
     if key_padding_mask is not None:
         heads = [1] * (q.dim() - 2)
         scores = scores.masked_fill(key_padding_mask.reshape(-1, *heads, S), -math.inf)  # [B, (1,) 1, S]
-    weights = softargmax(scores, 1 / math.sqrt(D) if beta is None else beta)  # [B, ..., T, S]
+    weights = softargmax(scores)  # [B, ..., T, S]
     return weights @ v, weights
     # END SOLUTION
 

@@ -258,7 +258,7 @@ with after("q4_1"):
 #   logits of variance about 1, since the normed vector has length about $\sqrt D$. Beside the positions, whose
 #   entries are as large as 0.7 on average, such embeddings would drown. The factor brings their entries back to
 #   variance 1. PyTorch makes `nn.Embedding` with variance 1, so give both tables a standard deviation of
-#   $D^{-1/2}$ yourself; the picture below shows what happens if you do not.
+#   $D^{-1/2}$ yourself; the experiment below shows what happens if you do not.
 #
 # Write `Transformer(src_vocab, tgt_vocab, d_model, n_heads, d_ff, n_layers, dropout=0.0, max_len=512)`:
 #
@@ -533,8 +533,8 @@ with after("q4_4"):
 #   `to_device(batch, device)` moves it. On CUDA, run the forward pass and the loss in
 #   `with autocast_for(device):` (bfloat16 there, nothing changed on a CPU).
 # - `fit(model, batches, ...)`: a step for each batch in turn, with a progress bar, and a list of the losses as the
-#   result. The arguments behind `batches` are free as long as they have defaults; keep those of the stub if you want to use our
-#   training cell in Part IV. There, `batches` is a list of batches, run through `epochs` times; `optimizer=None`
+#   result. The arguments behind `batches` are free as long as they have defaults; keep those of the stub if you want
+#   to use our training cell in Part IV. There, `batches` is a list of batches, run through `epochs` times; `optimizer=None`
 #   means Adam with `betas=BETAS`; and before each step the rate of all `optimizer.param_groups` is set to
 #   `rate * noam_rate(step, d_model, warmup)`, where steps count on from `start` (the first is `start + 1`).
 #
@@ -993,24 +993,28 @@ with after("q4_9"):
 # # Part IV. Does it translate?
 #
 # Now the run. The model has the sizes below (`SIZES`), the batches hold 64 pairs, and the 200 last training pairs are
-# kept aside to look at exact match every 50 steps: the share of numbers that come out right to the last token. The
+# kept aside to look at exact match every 25 steps: the share of numbers that come out right to the last token. The
 # run writes a checkpoint each time. If the cell is interrupted and run again, it goes on from the file; to begin
-# anew, set `RESUME = False`. It stops early when four looks in a row were no better than the best.
+# anew, set `RESUME = False`. It stops early when, past one half, six looks were no better than the best.
 #
-# RUN_NUMBERS
+# What to expect: our run took 39 seconds of one core (a loaded laptop may need two minutes). Exact match was 0.005 after
+# 100 steps, 0.615 after 125, 0.955 after 150 and 1.000 after 300; the run stopped by itself after 450 steps. It is
+# repeatable on a CPU: the same seed gives the same numbers, up to the rounding of another machine. This model is too
+# small to keep a GPU busy; the real corpus at the end is not. With `COURSE_FAST=1` in the environment the cell makes 40
+# steps into a file of another name: enough to see that everything runs, and nothing is learned.
 
 # %% tags=["training"]
 RESUME = True
-young = None  # the first model that has one number in ten right, for the pictures below
+younger = young = None  # the model at the looks before and after one number in ten is right, for the pictures below
 with after("q4_1", "q4_2", "q4_3", "q4_4", "q4_5", "q4_6", what="training run"):
-    steps, every, file = (40, 20, Path(f"fast_{CHECKPOINT}")) if fast() else (STEPS, 50, Path(CHECKPOINT))
+    steps, every, file = (40, 20, Path(f"fast_{CHECKPOINT}")) if fast() else (STEPS, 25, Path(CHECKPOINT))
     train, look = data.train[:-200], data.train[-200:]
     batches = make_batches(train, pad_batch, teacher_forcing, steps=steps)
     look_src, look_padding = pad_batch(encode_pairs(look)[0], PAD)
     seed_everything(0)
     model = build_model(Transformer).to(device)
     optimizer = torch.optim.Adam(model.parameters(), betas=BETAS)
-    curves, stop = Curves(), EarlyStop(patience=4, higher=True)
+    curves, stop = Curves(), EarlyStop(patience=6, higher=True)
     start = load_checkpoint(file, model, optimizer) if RESUME and file.exists() else 0
     print(f"{SIZES}, {sum(p.numel() for p in model.parameters()):,} weights, beginning at step {start}")
     for done in range(start, steps, every):
@@ -1021,10 +1025,11 @@ with after("q4_1", "q4_2", "q4_3", "q4_4", "q4_5", "q4_6", what="training run"):
             curves.add(step, loss=loss)
         curves.add(done + every, exact=exact)
         save_checkpoint(file, model, optimizer, done + every, note=f"exact match {exact:.3f}")
-        if young is None and (exact >= 0.1 or fast()):
-            young = copy.deepcopy(model).eval()
+        if young is None:
+            kept = copy.deepcopy(model).eval()
+            younger, young = (younger, kept) if exact >= 0.1 else (kept, None)
         print(f"step {done + every}: loss {losses[-1]:.3f}, exact match {exact:.3f}")
-        if stop(exact):
+        if exact > 0.5 and stop(exact):
             break
     model.eval()
     if curves.values:
@@ -1094,13 +1099,15 @@ def evaluate_translation(
 
 # %% [markdown]
 # The 500 held-out numbers, by the young model (the first that had at least one in ten right) and by the one after the
-# whole run, and some of the young one's errors.
+# whole run, with a younger one (the look before) for comparison, and some of the young one's errors.
 #
-# YOUNG_NUMBERS
+# In our run the model of 100 steps has 1.6 percent of the numbers right, a BLEU of 33.7 and a chrF of 69.1. The young one,
+# 25 steps later, has 62.8 percent right, but BLEU 88.5 and chrF 94.0: look at its errors, and you see why. At the end it
+# is 99.2 percent, 99.8 and 99.96.
 
 # %% tags=["training"]
 with after("q4_1", "q4_2", "q4_5", "q4_6", "q4_10", what="evaluation"):
-    for name, one in (("young", young), ("at the end", model)):
+    for name, one in (("younger", younger), ("young", young), ("at the end", model)):
         if one is not None:
             scores = evaluate_translation(one, data.held_out)
             print(f"{name:16}", "  ".join(f"{key} {value:.3f}" for key, value in scores.items()))
@@ -1127,14 +1134,17 @@ with after("q4_1", "q4_2", "q4_5", "q4_6", what="picture"):
         plots.heatmap(
             table, written, words, f"Cross-attention, layer {layer + 1}, mean of the heads", numbers=False,
             xlabel="source", ylabel="about to write",
-            alt=f"Attention of layer {layer + 1}: rows are the German words, columns the English ones. ALIGN_ALT",
+            alt=f"Attention of layer {layer + 1}: rows are the German words, columns the English ones. "
+            "Bright cells: sechs at six, fünfzig at fifty, zwei at two, vierzig at forty, against the order of the source.",
         )
 
 # %% [markdown]
-# **Wider beams.** The young model is unsure, so it has something to gain. The picture shows the mean score
+# **Wider beams.** The younger model is unsure, so it has something to gain. The picture shows the mean score
 # ($\alpha = 1$) of its hypotheses for 30 held-out numbers as the beam grows, and how many of them are right.
 #
-# BEAM_NUMBERS
+# In our run the score rises from -0.6402 (greedy) to -0.6373 at width 2 and -0.6366 at width 4, and width 8 finds nothing
+# better. And not a single number more is right: it is 1 of 30 at every width. The search did its work, the model does not
+# know better. For the model 25 steps later all four widths give the very same translations.
 
 # %% tags=["training"]
 def scores_of(model: nn.Module, src: Tensor, padding: Tensor, outputs: list[list[int]]) -> Tensor:
@@ -1146,20 +1156,20 @@ def scores_of(model: nn.Module, src: Tensor, padding: Tensor, outputs: list[list
 
 
 with after("q4_1", "q4_2", "q4_6", "q4_7", what="picture"):
-    if young is None:
-        print("The young model is there after a run from the start: set RESUME = False above.")
+    if younger is None:
+        print("The younger model is there after a run from the start: set RESUME = False above.")
     else:
         some = data.held_out[:10 if fast() else 30]
         sources, targets = encode_pairs(some)
         src, padding = to_device(pad_batch(sources, PAD), device)
         widths, score, right = [1, 2, 4, 8], [], []
         for width in widths:
-            outputs = beam_search(young, src, padding, BOS, EOS, MAX_LEN, width, 1.0)
-            score.append(scores_of(young, src, padding, outputs).mean())
+            outputs = beam_search(younger, src, padding, BOS, EOS, MAX_LEN, width, 1.0)
+            score.append(scores_of(younger, src, padding, outputs).mean())
             right.append(exact_match(outputs, targets))
         plots.curves(
             widths, {"mean score": score}, "width", "mean log-probability", "What a wider beam finds", marks=True,
-            alt="BEAM_ALT",
+            alt="The mean score rises from -0.640 at width 1 to -0.637 at widths 2 and 4, and is level from there to 8.",
         )
         print({f"width {w}": f"score {s:.4f}, exact {r:.2f}" for w, s, r in zip(widths, score, right, strict=True)})
 

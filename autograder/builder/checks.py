@@ -10,7 +10,7 @@ from typing import Any
 
 from autograder.errors import BadSource, Problem
 from autograder.homework import Homework, Question
-from autograder.judge.diagnosis import Diagnostician
+from autograder.judge.diagnosis import Diagnostician, recipe, stored_prints
 from course_utils.fingerprints import matches
 
 ALLOWED_IMPORTS = {"math", "torch", "pytest", "course_utils", "__future__"}
@@ -40,7 +40,7 @@ def public_test_file(homework: Homework, question: Question, diagnostician: Diag
     for statement in reversed(tree.body):  # `from __future__` must stay first; the header brings its own
         if isinstance(statement, ast.ImportFrom) and statement.module == "__future__":
             del lines[statement.lineno - 1 : statement.end_lineno]
-    old = _stored_prints(built) if built.is_file() else {}
+    old = stored_prints(built) or {}
     mistakes = [
         {"label": m.label, "hint": m.hint, "prints": _settled(m.prints, old.get(m.label, {}))}
         for m in diagnostician.mistakes(question.id)
@@ -49,6 +49,7 @@ def public_test_file(homework: Homework, question: Question, diagnostician: Diag
     return HEADER.format(
         question=question.id,
         points=question.points,
+        made_from=recipe(homework, question.id),
         mistakes=pprint.pformat(mistakes, width=118, sort_dicts=False, compact=True),
         topics=hidden_topics(homework, question),
     ) + "\n".join(lines)
@@ -66,6 +67,8 @@ OK_FORMAT = False
 name = "{question}"
 points = {points}
 
+MADE_FROM = "{made_from}"
+
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = {mistakes}
 
@@ -79,14 +82,6 @@ def hidden_topics(homework: Homework, question: Question) -> list[str]:
     tree = ast.parse(homework.hidden_file(question.id).read_text(encoding="utf-8"))
     names = [n.name for n in tree.body if isinstance(n, ast.FunctionDef) and n.name.startswith("test_")]
     return [name.removeprefix("test_").replace("_", " ") for name in names]
-
-
-def _stored_prints(built: Path) -> dict[str, dict[str, Any]]:
-    """The fingerprints in a file built before: label -> probe -> print."""
-    for node in ast.parse(built.read_text(encoding="utf-8")).body:
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id == "MISTAKES":
-            return {mistake["label"]: mistake["prints"] for mistake in ast.literal_eval(node.value)}
-    return {}
 
 
 def _settled(new: Mapping[str, Any], old: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import hashlib
 import importlib.util
 from collections.abc import Callable, Iterable
 from functools import cache
@@ -13,7 +15,7 @@ from autograder.judge.local import sit_locally
 from autograder.judge.proxies import Student
 from autograder.judge.results import Diagnosis
 from autograder.judge.verdicts import StudentFault
-from autograder.submission import reference_submission
+from autograder.submission import given_cells, reference_submission
 from course_utils.checking import NotAnswered
 from course_utils.fingerprints import Mistake, diagnose, matches, run_probe
 
@@ -41,11 +43,38 @@ def answers_to(question_probes: dict[str, Callable[..., Any]], student: Student)
     return prints
 
 
-class Diagnostician:
-    """Knows the fingerprints of a homework's mistakes; computes those of a question when first asked."""
+def recipe(homework: Homework, question: str) -> str:
+    """A hash of what the fingerprints of a question's mistakes are made from."""
+    asked = homework.question(question)
+    digest = hashlib.sha256("\0".join(given_cells(homework)).encode())
+    for part in (*asked.uses, question):
+        digest.update(homework.question(part).answer.encode())
+    for path in (homework.public_file(question), homework.suite / "mistakes" / f"{question}.py"):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
 
-    def __init__(self, homework: Homework) -> None:
+
+def stored_prints(built: Path, made_from: str | None = None) -> dict[str, Prints] | None:
+    """The fingerprints by label in a built test file; None where there is none, or it was made from something else."""
+    if not built.is_file():
+        return None
+    found: dict[str, Any] = {}
+    for node in ast.parse(built.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            name = node.targets[0].id
+            if name in ("MADE_FROM", "MISTAKES"):
+                found[name] = ast.literal_eval(node.value)
+    if "MISTAKES" not in found or made_from not in (None, found.get("MADE_FROM")):
+        return None
+    return {mistake["label"]: mistake["prints"] for mistake in found["MISTAKES"]}
+
+
+class Diagnostician:
+    """Knows the fingerprints of a homework's mistakes: built ones, else it computes them when first asked."""
+
+    def __init__(self, homework: Homework, built: Path | None = None) -> None:
         self.homework = homework
+        self._built = built
         self.mistakes = cache(self._mistakes)
         self.probes = cache(lambda question: probes(homework.public_file(question)))
 
@@ -57,9 +86,14 @@ class Diagnostician:
         return Diagnosis(found.label, found.hint) if found else None
 
     def _mistakes(self, question: str) -> list[Mistake]:
+        entries = self.homework.mistakes[question]
+        if self._built is not None:
+            stored = stored_prints(self._built / "tests" / f"{question}.py", recipe(self.homework, question))
+            if stored is not None:
+                return [Mistake(entry.label, entry.text, stored.get(entry.label, {})) for entry in entries]
         right = self._prints(question, "")
         mistakes = []
-        for entry in self.homework.mistakes[question]:
+        for entry in entries:
             wrong = self._prints(question, entry.source)
             differing = {name: value for name, value in wrong.items() if not matches(value, right[name])}
             mistakes.append(Mistake(entry.label, entry.text, differing))

@@ -8,10 +8,11 @@ from autograder.homework import Homework, read_homework
 from autograder.judge.diagnosis import Diagnostician
 from autograder.judge.exam import Exam
 from autograder.judge.local import reference_names
+from autograder.places import ASSIGNMENTS
 
 
 @cache
 def tools(name: str) -> tuple[Homework, Exam, Diagnostician]:
     """The homework, its exam and its diagnostician."""
     homework = read_homework(name)
-    return homework, Exam(homework, lambda: reference_names(homework)), Diagnostician(homework)
+    return homework, Exam(homework, lambda: reference_names(homework)), Diagnostician(homework, ASSIGNMENTS / name)

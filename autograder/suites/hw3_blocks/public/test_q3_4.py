@@ -89,6 +89,11 @@ def probe_first_broken_step_positive(radius_lines):
     return broken.index(True) if True in broken else -1
 
 
+def probe_first_wrong_value(radius_lines):
+    values = [number(v, "a line") for v in radius_lines(X, 1.7, 0.4)]
+    return next((v for v in values if not math.isclose(v, 1.7 * math.sqrt(5), rel_tol=1e-9)), "none")
+
+
 def probe_without_beta(radius_lines):
     return number(radius_lines(X, 1.7, 0.0)[0], "line 0")
 

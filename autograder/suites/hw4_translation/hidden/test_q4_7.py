@@ -65,7 +65,7 @@ def test_never_worse_than_greedy(beam_search, Transformer, rng):
             _never_worse(beam_search, model, problem, width, length_penalty)
 
 
-HARD = HARD_PROBLEMS  # seeds and sentences on which common ways of pruning lose what greedy decoding finds
+HARD = ((17, [5, 19]), (20, [11]))  # seeds and sentences on which common ways of pruning lose what greedy decoding finds
 HARD_SIZES = (5, 7, 8, 2, 12, 1)
 
 

@@ -1,3 +1,157 @@
 """Public checks of q4_8: cached_greedy_decode."""
-def probe_x(cached_greedy_decode):
-    return 1
+
+import torch
+
+from course_utils.beside import run_beside
+from course_utils.checking import check
+from course_utils.lively import lively_weights, put_weights
+from course_utils.watched import decoding_work, encoder_rows
+
+SIZES = (6, 8, 8, 2, 12, 1)  # src_vocab, tgt_vocab, d_model, n_heads, d_ff, n_layers
+BOS, EOS, STEPS = 1, 2, 7
+SRC = torch.tensor([[5, 1, 4, 2, 3], [2, 5, 0, 0, 0], [4, 0, 0, 0, 0], [3, 3, 1, 5, 0]])
+PADDING = torch.arange(5) >= torch.tensor([5, 2, 1, 4])[:, None]  # True = padding
+EXPECTED = [[0, 3, 7, 6, 0, 6, 0], [4, 0, 3], [0, 7], [4, 0, 3, 7]]  # the first sentence does not end in 7 steps
+
+
+def _model(Transformer):
+    """Your model with fixed weights, under which it has something to say."""
+    return put_weights(Transformer(*SIZES), lively_weights(1022, *SIZES))
+
+
+def _rows(got, n=4):
+    """The result as lists of ints."""
+    check(isinstance(got, (list, tuple)) and len(got) == n, f"expected a list of {n} lists of ints, one per sentence")
+    return [[int(token) for token in row] for row in got]
+
+
+def _decode(cached_greedy_decode, Transformer, src=SRC, padding=PADDING, eos=EOS, max_len=STEPS):
+    return _rows(cached_greedy_decode(_model(Transformer), src, padding, BOS, eos, max_len), len(src))
+
+
+def test_four_sentences(cached_greedy_decode, Transformer):
+    """Four sentences that end at different steps: the same tokens as without a cache."""
+    got = _decode(cached_greedy_decode, Transformer)
+    for i, (row, expected) in enumerate(zip(got, EXPECTED, strict=True)):
+        check(row == expected, f"sentence {i} gives {row}, expected {expected}")
+
+
+def test_number_of_steps(cached_greedy_decode, Transformer):
+    """There are at most max_len steps, and the one that gives EOS is one of them."""
+    for max_len in (1, 3, 4):
+        got = _decode(cached_greedy_decode, Transformer, max_len=max_len)
+        expected = [row[:max_len] for row in EXPECTED]
+        check(got == expected, f"with max_len = {max_len} you get {got}, expected {expected}")
+
+
+def test_alone(cached_greedy_decode, Transformer):
+    """A sentence alone, without padding, gets the same translation as in the batch."""
+    for i in range(4):
+        length = int((~PADDING[i]).sum())
+        (row,) = _decode(cached_greedy_decode, Transformer, SRC[i : i + 1, :length], PADDING[i : i + 1, :length])
+        check(row == EXPECTED[i], f"sentence {i} alone gives {row}, expected {EXPECTED[i]}")
+
+
+def test_encoder_runs_once(cached_greedy_decode, Transformer):
+    """Counted: each of the four sentences goes through the encoder once."""
+    rows = run_beside(encoder_rows, cached_greedy_decode, _model(Transformer), SRC, PADDING, BOS, EOS, STEPS)[1]
+    check(max(rows) <= 4, f"{max(rows)} sentences went through a layer of the encoder, and four were given")
+
+
+def test_work(cached_greedy_decode, Transformer):
+    """Counted: the 24th token costs about as much as the 8th, and not three times as much."""
+    early, late = _costs(cached_greedy_decode, Transformer)
+    check(late <= 2 * early, f"a token around step 8 costs {early:,.0f} operations, one around step 24 {late:,.0f}: what is "
+          "computed again that the cache could have kept?")
+
+
+def _costs(cached_greedy_decode, Transformer):
+    """Operations for a further token around steps 8 and 24; token 5 never comes, so it serves as EOS."""
+    wide = (6, 8, 16, 2, 16, 1)
+    weights = lively_weights(1022, *wide)
+    weights["tgt_embed.weight"][5] = 0.0
+    weights["tgt_embed.weight"][6] = -weights["tgt_embed.weight"][7]  # one of the two has a logit above 0
+    model = put_weights(Transformer(*wide), weights)
+    found = run_beside(decoding_work, cached_greedy_decode, model, SRC[:1], PADDING[:1], BOS, 5, [6, 10, 22, 26])
+    flops = [count for _, count in found]
+    return (flops[1] - flops[0]) / 4, (flops[3] - flops[2]) / 4
+
+
+def probe_four_sentences(cached_greedy_decode, Transformer):
+    return _decode(cached_greedy_decode, Transformer)
+
+
+def probe_lengths(cached_greedy_decode, Transformer):
+    return [len(row) for row in _decode(cached_greedy_decode, Transformer)]
+
+
+def probe_one_step(cached_greedy_decode, Transformer):
+    return _decode(cached_greedy_decode, Transformer, max_len=1)
+
+
+def probe_three_steps(cached_greedy_decode, Transformer):
+    return _decode(cached_greedy_decode, Transformer, max_len=3)
+
+
+def probe_four_steps(cached_greedy_decode, Transformer):
+    return _decode(cached_greedy_decode, Transformer, max_len=4)
+
+
+def probe_eos_at_once(cached_greedy_decode, Transformer):
+    return _decode(cached_greedy_decode, Transformer, eos=4)
+
+
+def probe_never_eos(cached_greedy_decode, Transformer):
+    return _decode(cached_greedy_decode, Transformer, eos=5)
+
+
+def probe_first_alone(cached_greedy_decode, Transformer):
+    return _decode(cached_greedy_decode, Transformer, SRC[:1], PADDING[:1])
+
+
+def probe_second_alone(cached_greedy_decode, Transformer):
+    return _decode(cached_greedy_decode, Transformer, SRC[1:2, :2], PADDING[1:2, :2])
+
+
+def probe_second_alone_with_padding(cached_greedy_decode, Transformer):
+    return _decode(cached_greedy_decode, Transformer, SRC[1:2], PADDING[1:2])
+
+
+def probe_two_that_end(cached_greedy_decode, Transformer):
+    return _decode(cached_greedy_decode, Transformer, SRC[1:3], PADDING[1:3])
+
+
+def probe_other_padding(cached_greedy_decode, Transformer):
+    return _decode(cached_greedy_decode, Transformer, torch.where(PADDING, (SRC + 4) % 6, SRC))
+
+
+def probe_other_order(cached_greedy_decode, Transformer):
+    return _decode(cached_greedy_decode, Transformer, SRC.flip(0), PADDING.flip(0))
+
+
+def probe_form(cached_greedy_decode, Transformer):
+    got = cached_greedy_decode(_model(Transformer), SRC, PADDING, BOS, EOS, STEPS)
+    return [type(got).__name__ in ("list", "tuple"), len(got)]
+
+
+def probe_twice(cached_greedy_decode, Transformer):
+    model = _model(Transformer)
+    return [_rows(cached_greedy_decode(model, SRC.roll(i, 0), PADDING.roll(i, 0), BOS, EOS, STEPS)) for i in range(2)]
+
+
+def probe_dropout(cached_greedy_decode, Transformer):
+    model = put_weights(Transformer(*SIZES, dropout=0.9), lively_weights(1022, *SIZES))
+    return _rows(cached_greedy_decode(model, SRC, PADDING, BOS, EOS, STEPS))
+
+
+def probe_begins_with_another_token(cached_greedy_decode, Transformer):
+    return _rows(cached_greedy_decode(_model(Transformer), SRC, PADDING, 3, EOS, STEPS))
+
+
+def probe_encoder_rows(cached_greedy_decode, Transformer):
+    return run_beside(encoder_rows, cached_greedy_decode, _model(Transformer), SRC, PADDING, BOS, EOS, STEPS)[1][0] > 4
+
+
+def probe_work_grows(cached_greedy_decode, Transformer):
+    early, late = _costs(cached_greedy_decode, Transformer)
+    return "faster than it should" if late > 2 * early else "slowly"

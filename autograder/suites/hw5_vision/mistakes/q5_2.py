@@ -62,19 +62,6 @@ def as_convolution(embedding):
     return conv
 
 
-# %% padded-convolution
-"""The image gets a border of zeros before the filters see it, so they are laid on squares that are not the patches.
-The patches tile the image without any padding."""
-def as_convolution(embedding):
-    weight, bias = embedding.proj.weight, embedding.proj.bias
-    P, C = embedding.patch, embedding.channels
-    conv = nn.Conv2d(C, len(weight), P, stride=P, padding=P // 2, device=weight.device, dtype=weight.dtype)
-    with torch.no_grad():
-        conv.weight.copy_(weight.reshape(-1, C, P, P))
-        conv.bias.copy_(bias)
-    return conv
-
-
 # %% convolution-in-float32
 """For an embedding in float64 your convolution is made in float32, the default, and does not take float64 images. It
 has the dtype and the device of the weights that it comes from."""
@@ -102,19 +89,6 @@ class PatchEmbedding(nn.Module):
         P = self.patch
         x = images.permute(0, 2, 3, 1).reshape(B, H // P, P, W // P, P, C)
         return self.proj(x.transpose(2, 3).reshape(B, -1, P * P * C))
-
-
-# %% embedding-of-ribbons
-"""Your embedding reshapes the image without cutting it: each token sees a piece of a pixel row instead of a square.
-Take the patches of 5.1."""
-class PatchEmbedding(nn.Module):
-    def __init__(self, patch, channels, d_model):
-        super().__init__()
-        self.patch, self.channels = patch, channels
-        self.proj = nn.Linear(channels * patch * patch, d_model)
-
-    def forward(self, images):
-        return self.proj(images.reshape(len(images), -1, self.proj.in_features))
 
 
 # %% tokens-not-transposed

@@ -16,15 +16,6 @@ def resize_positions(positions, old_grid, new_grid):
     return image.flatten(2).transpose(1, 2)
 
 
-# %% nearest
-"""Your larger table repeats old rows: without a mode `F.interpolate` takes the nearest neighbour. Say which
-interpolation you want."""
-def resize_positions(positions, old_grid, new_grid):
-    image = positions.transpose(1, 2).reshape(1, -1, *old_grid)
-    image = F.interpolate(image, tuple(new_grid))
-    return image.flatten(2).transpose(1, 2)
-
-
 # %% antialiased
 """Constant tables stay and everything else is a little off, smaller grids most: antialiasing takes another cubic
 kernel, and widens it when the grid shrinks. The convention here is without it."""
@@ -44,18 +35,6 @@ def resize_positions(positions, old_grid, new_grid):
     return image.flatten(2).transpose(1, 2)
 
 
-# %% not-moved-back
-"""The interpolation is right and the way back is not: the result is [1, D, rows, cols], and a reshape to [1, N', D]
-mixes features with places. Melt rows and columns, then exchange two axes."""
-def resize_positions(positions, old_grid, new_grid):
-    if tuple(old_grid) == tuple(new_grid):
-        return positions
-    D = positions.shape[-1]
-    image = positions.transpose(1, 2).reshape(1, D, *old_grid)
-    image = F.interpolate(image, tuple(new_grid), mode="bicubic", align_corners=False)
-    return image.reshape(1, -1, D)
-
-
 # %% grids-read-as-width-and-height
 """Square grids are right, others are not: you read both grids as (cols, rows). Rows come first, and the table is
 row-major."""
@@ -73,17 +52,6 @@ def resize_positions(positions, old_grid, new_grid):
     image = positions.transpose(1, 2).reshape(1, -1, *old_grid)
     image = F.interpolate(image, (new_grid[1], new_grid[0]), mode="bicubic", align_corners=False)
     return image.flatten(2).transpose(1, 2)
-
-
-# %% read-off-column-by-column
-"""The new positions are the right ones in the wrong order: they are read off the new grid column by column. Melt
-the axes as (rows, cols)."""
-def resize_positions(positions, old_grid, new_grid):
-    if tuple(old_grid) == tuple(new_grid):
-        return positions
-    image = positions.transpose(1, 2).reshape(1, -1, *old_grid)
-    image = F.interpolate(image, tuple(new_grid), mode="bicubic", align_corners=False)
-    return image.permute(0, 3, 2, 1).reshape(1, -1, positions.shape[-1])
 
 
 # %% stretched-as-a-line

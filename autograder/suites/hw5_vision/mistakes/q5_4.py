@@ -41,50 +41,6 @@ class MAPHead(nn.Module):
         return self.think(self.norm(z))
 
 
-# %% residual-from-the-norm
-"""The residual road starts in the wrong place: you add the MLP to the normalised vector. The norm belongs to the
-branch, and what is carried past it is the attention's output itself."""
-class MAPHead(nn.Module):
-    def __init__(self, d_model, n_heads, mlp_ratio=4):
-        super().__init__()
-        self.probe = nn.Parameter(0.02 * torch.randn(1, 1, d_model))
-        self.attn = MultiHeadAttention(d_model, n_heads)
-        self.norm = nn.LayerNorm(d_model, eps=1e-6)
-        self.mlp = nn.Module()
-        self.mlp.fc1 = nn.Linear(d_model, mlp_ratio * d_model)
-        self.mlp.fc2 = nn.Linear(mlp_ratio * d_model, d_model)
-
-    def think(self, z):
-        return self.mlp.fc2(F.gelu(self.mlp.fc1(z), approximate="tanh"))
-
-    def forward(self, x, key_padding_mask=None):
-        probe = self.probe.expand(len(x), -1, -1)  # [B, 1, D]
-        z = self.attn(probe, x, x, key_padding_mask)[0][:, 0]  # [B, D]
-        z = self.norm(z)
-        return z + self.think(z)
-
-
-# %% norm-of-the-sum
-"""You normalise at the very end, as post-norm blocks do. Here the norm comes before the MLP, inside the branch."""
-class MAPHead(nn.Module):
-    def __init__(self, d_model, n_heads, mlp_ratio=4):
-        super().__init__()
-        self.probe = nn.Parameter(0.02 * torch.randn(1, 1, d_model))
-        self.attn = MultiHeadAttention(d_model, n_heads)
-        self.norm = nn.LayerNorm(d_model, eps=1e-6)
-        self.mlp = nn.Module()
-        self.mlp.fc1 = nn.Linear(d_model, mlp_ratio * d_model)
-        self.mlp.fc2 = nn.Linear(mlp_ratio * d_model, d_model)
-
-    def think(self, z):
-        return self.mlp.fc2(F.gelu(self.mlp.fc1(z), approximate="tanh"))
-
-    def forward(self, x, key_padding_mask=None):
-        probe = self.probe.expand(len(x), -1, -1)  # [B, 1, D]
-        z = self.attn(probe, x, x, key_padding_mask)[0][:, 0]  # [B, D]
-        return self.norm(z + self.think(z))
-
-
 # %% norm-before-the-attention
 """You normalise the tokens on their way into the attention, and the MLP gets its input without a norm. The tokens
 go in as they are; `norm` stands between attention and MLP."""
@@ -123,27 +79,6 @@ class MAPHead(nn.Module):
         probe = self.probe.expand(len(x), -1, -1)  # [B, 1, D]
         z = self.attn(probe, x, x, key_padding_mask)[0][:, 0]  # [B, D]
         return z + self.mlp(self.norm(z))
-
-
-# %% relu-in-the-mlp
-"""Between fc1 and fc2 you have a ReLU. The published head has the GELU, approximated by tanh."""
-class MAPHead(nn.Module):
-    def __init__(self, d_model, n_heads, mlp_ratio=4):
-        super().__init__()
-        self.probe = nn.Parameter(0.02 * torch.randn(1, 1, d_model))
-        self.attn = MultiHeadAttention(d_model, n_heads)
-        self.norm = nn.LayerNorm(d_model, eps=1e-6)
-        self.mlp = nn.Module()
-        self.mlp.fc1 = nn.Linear(d_model, mlp_ratio * d_model)
-        self.mlp.fc2 = nn.Linear(mlp_ratio * d_model, d_model)
-
-    def think(self, z):
-        return self.mlp.fc2(F.relu(self.mlp.fc1(z)))
-
-    def forward(self, x, key_padding_mask=None):
-        probe = self.probe.expand(len(x), -1, -1)  # [B, 1, D]
-        z = self.attn(probe, x, x, key_padding_mask)[0][:, 0]  # [B, D]
-        return z + self.think(self.norm(z))
 
 
 # %% default-eps
@@ -186,52 +121,6 @@ class MAPHead(nn.Module):
 
     def forward(self, x, key_padding_mask=None):
         probe = x.mean(1, keepdim=True)  # [B, 1, D]
-        z = self.attn(probe, x, x, key_padding_mask)[0][:, 0]  # [B, D]
-        return z + self.think(self.norm(z))
-
-
-# %% tokens-as-queries
-"""Every token asks, and you average the answers: that is self-attention with a mean behind it. There is one query,
-the probe."""
-class MAPHead(nn.Module):
-    def __init__(self, d_model, n_heads, mlp_ratio=4):
-        super().__init__()
-        self.probe = nn.Parameter(0.02 * torch.randn(1, 1, d_model))
-        self.attn = MultiHeadAttention(d_model, n_heads)
-        self.norm = nn.LayerNorm(d_model, eps=1e-6)
-        self.mlp = nn.Module()
-        self.mlp.fc1 = nn.Linear(d_model, mlp_ratio * d_model)
-        self.mlp.fc2 = nn.Linear(mlp_ratio * d_model, d_model)
-
-    def think(self, z):
-        return self.mlp.fc2(F.gelu(self.mlp.fc1(z), approximate="tanh"))
-
-    def forward(self, x, key_padding_mask=None):
-        z = self.attn(x, x, x, key_padding_mask)[0].mean(1)  # [B, D]
-        return z + self.think(self.norm(z))
-
-
-# %% probe-added-to-the-tokens
-"""You put the probe in front of the tokens as a class token, so it is a key and a value too and attends to itself. It
-is the query only."""
-class MAPHead(nn.Module):
-    def __init__(self, d_model, n_heads, mlp_ratio=4):
-        super().__init__()
-        self.probe = nn.Parameter(0.02 * torch.randn(1, 1, d_model))
-        self.attn = MultiHeadAttention(d_model, n_heads)
-        self.norm = nn.LayerNorm(d_model, eps=1e-6)
-        self.mlp = nn.Module()
-        self.mlp.fc1 = nn.Linear(d_model, mlp_ratio * d_model)
-        self.mlp.fc2 = nn.Linear(mlp_ratio * d_model, d_model)
-
-    def think(self, z):
-        return self.mlp.fc2(F.gelu(self.mlp.fc1(z), approximate="tanh"))
-
-    def forward(self, x, key_padding_mask=None):
-        probe = self.probe.expand(len(x), -1, -1)  # [B, 1, D]
-        x = torch.cat([probe, x], dim=1)  # [B, 1 + N, D]
-        if key_padding_mask is not None:
-            key_padding_mask = F.pad(key_padding_mask, (1, 0), value=False)
         z = self.attn(probe, x, x, key_padding_mask)[0][:, 0]  # [B, D]
         return z + self.think(self.norm(z))
 
@@ -280,30 +169,6 @@ class MAPHead(nn.Module):
         return z + self.think(self.norm(z))
 
 
-# %% padding-set-to-zero
-"""You set padded tokens to zero and let the probe attend to them. A zero vector is a token like any other: it takes
-its share of the weights. Hand the mask on."""
-class MAPHead(nn.Module):
-    def __init__(self, d_model, n_heads, mlp_ratio=4):
-        super().__init__()
-        self.probe = nn.Parameter(0.02 * torch.randn(1, 1, d_model))
-        self.attn = MultiHeadAttention(d_model, n_heads)
-        self.norm = nn.LayerNorm(d_model, eps=1e-6)
-        self.mlp = nn.Module()
-        self.mlp.fc1 = nn.Linear(d_model, mlp_ratio * d_model)
-        self.mlp.fc2 = nn.Linear(mlp_ratio * d_model, d_model)
-
-    def think(self, z):
-        return self.mlp.fc2(F.gelu(self.mlp.fc1(z), approximate="tanh"))
-
-    def forward(self, x, key_padding_mask=None):
-        if key_padding_mask is not None:
-            x = x.masked_fill(key_padding_mask[..., None], 0.0)
-        probe = self.probe.expand(len(x), -1, -1)  # [B, 1, D]
-        z = self.attn(probe, x, x)[0][:, 0]  # [B, D]
-        return z + self.think(self.norm(z))
-
-
 # %% output-projection-left-out
 """You take the heads' results as they are: `o_proj` has no influence. Call the whole `attn`, it projects at the end."""
 class MAPHead(nn.Module):
@@ -345,26 +210,4 @@ class MAPHead(nn.Module):
     def forward(self, x, key_padding_mask=None):
         probe = self.probe.expand(len(x), -1, -1)  # [B, 1, D]
         z = self.attn(probe, x, x, key_padding_mask)[0].squeeze()  # [B, D]
-        return z + self.think(self.norm(z))
-
-
-# %% mlp-ratio-ignored
-"""The hidden width of your MLP is always 4 times the model's, whatever `mlp_ratio` says, and weights of another width
-cannot be loaded."""
-class MAPHead(nn.Module):
-    def __init__(self, d_model, n_heads, mlp_ratio=4):
-        super().__init__()
-        self.probe = nn.Parameter(0.02 * torch.randn(1, 1, d_model))
-        self.attn = MultiHeadAttention(d_model, n_heads)
-        self.norm = nn.LayerNorm(d_model, eps=1e-6)
-        self.mlp = nn.Module()
-        self.mlp.fc1 = nn.Linear(d_model, 4 * d_model)
-        self.mlp.fc2 = nn.Linear(4 * d_model, d_model)
-
-    def think(self, z):
-        return self.mlp.fc2(F.gelu(self.mlp.fc1(z), approximate="tanh"))
-
-    def forward(self, x, key_padding_mask=None):
-        probe = self.probe.expand(len(x), -1, -1)  # [B, 1, D]
-        z = self.attn(probe, x, x, key_padding_mask)[0][:, 0]  # [B, D]
         return z + self.think(self.norm(z))

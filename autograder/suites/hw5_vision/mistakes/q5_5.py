@@ -135,72 +135,6 @@ class ViT(nn.Module):
         return self.head(x[:, 0] if self.pool == "cls" else x.mean(1))
 
 
-# %% class-token-shares-the-first-position
-"""With the class token your logits are a little off: it gets the position of the first patch as well. It stands in
-front without any position."""
-class ViT(nn.Module):
-    def __init__(self, image_size, patch, channels, d_model, n_heads, d_ff, n_layers, n_classes, pool="map"):
-        super().__init__()
-        if pool not in ("cls", "gap", "map"):
-            raise ValueError(f"unknown pool {pool!r}")
-        self.patch, self.pool = patch, pool
-        self.grid = (image_size // patch, image_size // patch)
-        self.embed = PatchEmbedding(patch, channels, d_model)
-        self.positions = nn.Parameter(0.02 * torch.randn(1, self.grid[0] * self.grid[1], d_model))
-        self.layers = nn.ModuleList([EncoderLayer(d_model, n_heads, d_ff) for _ in range(n_layers)])
-        self.norm = nn.LayerNorm(d_model)
-        self.head = nn.Linear(d_model, n_classes)
-        if pool == "cls":
-            self.cls = nn.Parameter(0.02 * torch.randn(1, 1, d_model))
-        if pool == "map":
-            self.map_head = MAPHead(d_model, n_heads)
-
-    def forward(self, images):
-        grid = (images.shape[-2] // self.patch, images.shape[-1] // self.patch)
-        x = self.embed(images) + resize_positions(self.positions, self.grid, grid)  # [B, N, D]
-        if self.pool == "cls":
-            x = torch.cat([(self.cls + self.positions[:, :1]).expand(len(x), -1, -1), x], dim=1)  # [B, 1 + N, D]
-        for layer in self.layers:
-            x = layer(x)
-        x = self.norm(x)
-        if self.pool == "map":
-            return self.head(self.map_head(x))
-        return self.head(x[:, 0] if self.pool == "cls" else x.mean(1))
-
-
-# %% class-token-added-to-the-patches
-"""You add the class token to every patch and read the first one. It is a token of its own: put it in front, so that
-there are N + 1."""
-class ViT(nn.Module):
-    def __init__(self, image_size, patch, channels, d_model, n_heads, d_ff, n_layers, n_classes, pool="map"):
-        super().__init__()
-        if pool not in ("cls", "gap", "map"):
-            raise ValueError(f"unknown pool {pool!r}")
-        self.patch, self.pool = patch, pool
-        self.grid = (image_size // patch, image_size // patch)
-        self.embed = PatchEmbedding(patch, channels, d_model)
-        self.positions = nn.Parameter(0.02 * torch.randn(1, self.grid[0] * self.grid[1], d_model))
-        self.layers = nn.ModuleList([EncoderLayer(d_model, n_heads, d_ff) for _ in range(n_layers)])
-        self.norm = nn.LayerNorm(d_model)
-        self.head = nn.Linear(d_model, n_classes)
-        if pool == "cls":
-            self.cls = nn.Parameter(0.02 * torch.randn(1, 1, d_model))
-        if pool == "map":
-            self.map_head = MAPHead(d_model, n_heads)
-
-    def forward(self, images):
-        grid = (images.shape[-2] // self.patch, images.shape[-1] // self.patch)
-        x = self.embed(images) + resize_positions(self.positions, self.grid, grid)  # [B, N, D]
-        if self.pool == "cls":
-            x = x + self.cls
-        for layer in self.layers:
-            x = layer(x)
-        x = self.norm(x)
-        if self.pool == "map":
-            return self.head(self.map_head(x))
-        return self.head(x[:, 0] if self.pool == "cls" else x.mean(1))
-
-
 # %% mean-instead-of-the-class-token
 """With `pool="cls"` you average over all tokens, the class token among them. Read the class token alone: it has
 collected what it needs."""
@@ -232,39 +166,6 @@ class ViT(nn.Module):
         if self.pool == "map":
             return self.head(self.map_head(x))
         return self.head(x.mean(1))
-
-
-# %% first-patch-instead-of-the-mean
-"""With `pool="gap"` you read the first token, which is the patch in the upper left corner. Without a class token, take
-the mean over the tokens."""
-class ViT(nn.Module):
-    def __init__(self, image_size, patch, channels, d_model, n_heads, d_ff, n_layers, n_classes, pool="map"):
-        super().__init__()
-        if pool not in ("cls", "gap", "map"):
-            raise ValueError(f"unknown pool {pool!r}")
-        self.patch, self.pool = patch, pool
-        self.grid = (image_size // patch, image_size // patch)
-        self.embed = PatchEmbedding(patch, channels, d_model)
-        self.positions = nn.Parameter(0.02 * torch.randn(1, self.grid[0] * self.grid[1], d_model))
-        self.layers = nn.ModuleList([EncoderLayer(d_model, n_heads, d_ff) for _ in range(n_layers)])
-        self.norm = nn.LayerNorm(d_model)
-        self.head = nn.Linear(d_model, n_classes)
-        if pool == "cls":
-            self.cls = nn.Parameter(0.02 * torch.randn(1, 1, d_model))
-        if pool == "map":
-            self.map_head = MAPHead(d_model, n_heads)
-
-    def forward(self, images):
-        grid = (images.shape[-2] // self.patch, images.shape[-1] // self.patch)
-        x = self.embed(images) + resize_positions(self.positions, self.grid, grid)  # [B, N, D]
-        if self.pool == "cls":
-            x = torch.cat([self.cls.expand(len(x), -1, -1), x], dim=1)  # [B, 1 + N, D]
-        for layer in self.layers:
-            x = layer(x)
-        x = self.norm(x)
-        if self.pool == "map":
-            return self.head(self.map_head(x))
-        return self.head(x[:, 0])
 
 
 # %% positions-cut-to-length
@@ -333,75 +234,12 @@ class ViT(nn.Module):
         return self.head(x[:, 0] if self.pool == "cls" else x.mean(1))
 
 
-# %% positions-left-out
-"""Your model cannot tell an image from the same patches in another order: `positions` are made and never added."""
-class ViT(nn.Module):
-    def __init__(self, image_size, patch, channels, d_model, n_heads, d_ff, n_layers, n_classes, pool="map"):
-        super().__init__()
-        if pool not in ("cls", "gap", "map"):
-            raise ValueError(f"unknown pool {pool!r}")
-        self.patch, self.pool = patch, pool
-        self.grid = (image_size // patch, image_size // patch)
-        self.embed = PatchEmbedding(patch, channels, d_model)
-        self.positions = nn.Parameter(0.02 * torch.randn(1, self.grid[0] * self.grid[1], d_model))
-        self.layers = nn.ModuleList([EncoderLayer(d_model, n_heads, d_ff) for _ in range(n_layers)])
-        self.norm = nn.LayerNorm(d_model)
-        self.head = nn.Linear(d_model, n_classes)
-        if pool == "cls":
-            self.cls = nn.Parameter(0.02 * torch.randn(1, 1, d_model))
-        if pool == "map":
-            self.map_head = MAPHead(d_model, n_heads)
-
-    def forward(self, images):
-        x = self.embed(images)  # [B, N, D]
-        if self.pool == "cls":
-            x = torch.cat([self.cls.expand(len(x), -1, -1), x], dim=1)  # [B, 1 + N, D]
-        for layer in self.layers:
-            x = layer(x)
-        x = self.norm(x)
-        if self.pool == "map":
-            return self.head(self.map_head(x))
-        return self.head(x[:, 0] if self.pool == "cls" else x.mean(1))
-
-
 # %% unknown-pool-accepted
 """`pool="max"` is accepted without a word and means the average. A typing error would train the wrong model for hours:
 raise a ValueError when the model is made."""
 class ViT(nn.Module):
     def __init__(self, image_size, patch, channels, d_model, n_heads, d_ff, n_layers, n_classes, pool="map"):
         super().__init__()
-        self.patch, self.pool = patch, pool
-        self.grid = (image_size // patch, image_size // patch)
-        self.embed = PatchEmbedding(patch, channels, d_model)
-        self.positions = nn.Parameter(0.02 * torch.randn(1, self.grid[0] * self.grid[1], d_model))
-        self.layers = nn.ModuleList([EncoderLayer(d_model, n_heads, d_ff) for _ in range(n_layers)])
-        self.norm = nn.LayerNorm(d_model)
-        self.head = nn.Linear(d_model, n_classes)
-        if pool == "cls":
-            self.cls = nn.Parameter(0.02 * torch.randn(1, 1, d_model))
-        if pool == "map":
-            self.map_head = MAPHead(d_model, n_heads)
-
-    def forward(self, images):
-        grid = (images.shape[-2] // self.patch, images.shape[-1] // self.patch)
-        x = self.embed(images) + resize_positions(self.positions, self.grid, grid)  # [B, N, D]
-        if self.pool == "cls":
-            x = torch.cat([self.cls.expand(len(x), -1, -1), x], dim=1)  # [B, 1 + N, D]
-        for layer in self.layers:
-            x = layer(x)
-        x = self.norm(x)
-        if self.pool == "map":
-            return self.head(self.map_head(x))
-        return self.head(x[:, 0] if self.pool == "cls" else x.mean(1))
-
-
-# %% class-token-by-default
-"""Without `pool` you build a model with a class token. The default is "map"."""
-class ViT(nn.Module):
-    def __init__(self, image_size, patch, channels, d_model, n_heads, d_ff, n_layers, n_classes, pool="cls"):
-        super().__init__()
-        if pool not in ("cls", "gap", "map"):
-            raise ValueError(f"unknown pool {pool!r}")
         self.patch, self.pool = patch, pool
         self.grid = (image_size // patch, image_size // patch)
         self.embed = PatchEmbedding(patch, channels, d_model)
@@ -460,41 +298,9 @@ class ViT(nn.Module):
         return self.head(x[:, 0] if self.pool == "cls" else x.mean(1))
 
 
-# %% post-norm-layers
-"""Your layers normalise after each sum. The card's blocks are pre-norm, which is why there is a norm at the end."""
-class ViT(nn.Module):
-    def __init__(self, image_size, patch, channels, d_model, n_heads, d_ff, n_layers, n_classes, pool="map"):
-        super().__init__()
-        if pool not in ("cls", "gap", "map"):
-            raise ValueError(f"unknown pool {pool!r}")
-        self.patch, self.pool = patch, pool
-        self.grid = (image_size // patch, image_size // patch)
-        self.embed = PatchEmbedding(patch, channels, d_model)
-        self.positions = nn.Parameter(0.02 * torch.randn(1, self.grid[0] * self.grid[1], d_model))
-        self.layers = nn.ModuleList([EncoderLayer(d_model, n_heads, d_ff, norm_first=False) for _ in range(n_layers)])
-        self.norm = nn.LayerNorm(d_model)
-        self.head = nn.Linear(d_model, n_classes)
-        if pool == "cls":
-            self.cls = nn.Parameter(0.02 * torch.randn(1, 1, d_model))
-        if pool == "map":
-            self.map_head = MAPHead(d_model, n_heads)
-
-    def forward(self, images):
-        grid = (images.shape[-2] // self.patch, images.shape[-1] // self.patch)
-        x = self.embed(images) + resize_positions(self.positions, self.grid, grid)  # [B, N, D]
-        if self.pool == "cls":
-            x = torch.cat([self.cls.expand(len(x), -1, -1), x], dim=1)  # [B, 1 + N, D]
-        for layer in self.layers:
-            x = layer(x)
-        x = self.norm(x)
-        if self.pool == "map":
-            return self.head(self.map_head(x))
-        return self.head(x[:, 0] if self.pool == "cls" else x.mean(1))
-
-
-# %% softmax-in-the-model
-"""Your rows sum to 1: the model ends with a softmax. Give the logits; the cross-entropy has a softmax of its own, and a
-second one flattens its gradients."""
+# %% head-without-bias
+"""Weights cannot be loaded: your `head` has no bias. It is a plain `nn.Linear(d_model, n_classes)`, so that a class can be
+likely whatever the image."""
 class ViT(nn.Module):
     def __init__(self, image_size, patch, channels, d_model, n_heads, d_ff, n_layers, n_classes, pool="map"):
         super().__init__()
@@ -506,42 +312,11 @@ class ViT(nn.Module):
         self.positions = nn.Parameter(0.02 * torch.randn(1, self.grid[0] * self.grid[1], d_model))
         self.layers = nn.ModuleList([EncoderLayer(d_model, n_heads, d_ff) for _ in range(n_layers)])
         self.norm = nn.LayerNorm(d_model)
-        self.head = nn.Linear(d_model, n_classes)
+        self.head = nn.Linear(d_model, n_classes, bias=False)
         if pool == "cls":
             self.cls = nn.Parameter(0.02 * torch.randn(1, 1, d_model))
         if pool == "map":
             self.map_head = MAPHead(d_model, n_heads)
-
-    def forward(self, images):
-        grid = (images.shape[-2] // self.patch, images.shape[-1] // self.patch)
-        x = self.embed(images) + resize_positions(self.positions, self.grid, grid)  # [B, N, D]
-        if self.pool == "cls":
-            x = torch.cat([self.cls.expand(len(x), -1, -1), x], dim=1)  # [B, 1 + N, D]
-        for layer in self.layers:
-            x = layer(x)
-        x = self.norm(x)
-        if self.pool == "map":
-            return torch.softmax(self.head(self.map_head(x)), -1)
-        return torch.softmax(self.head(x[:, 0] if self.pool == "cls" else x.mean(1)), -1)
-
-
-# %% every-part-in-every-model
-"""Weights cannot be loaded: your model has a class token and a MAP head whatever the pool. Parts that are never used
-never learn either; make `cls` for "cls" and `map_head` for "map" only."""
-class ViT(nn.Module):
-    def __init__(self, image_size, patch, channels, d_model, n_heads, d_ff, n_layers, n_classes, pool="map"):
-        super().__init__()
-        if pool not in ("cls", "gap", "map"):
-            raise ValueError(f"unknown pool {pool!r}")
-        self.patch, self.pool = patch, pool
-        self.grid = (image_size // patch, image_size // patch)
-        self.embed = PatchEmbedding(patch, channels, d_model)
-        self.positions = nn.Parameter(0.02 * torch.randn(1, self.grid[0] * self.grid[1], d_model))
-        self.layers = nn.ModuleList([EncoderLayer(d_model, n_heads, d_ff) for _ in range(n_layers)])
-        self.norm = nn.LayerNorm(d_model)
-        self.head = nn.Linear(d_model, n_classes)
-        self.cls = nn.Parameter(0.02 * torch.randn(1, 1, d_model))
-        self.map_head = MAPHead(d_model, n_heads)
 
     def forward(self, images):
         grid = (images.shape[-2] // self.patch, images.shape[-1] // self.patch)

@@ -17,26 +17,6 @@ def evaluate(model, loader):
     return sum(accuracies) / len(accuracies)
 
 
-# %% every-batch-counted-as-full
-"""You divide by the number of batches times the size of the first one. The last batch may be smaller, and then your
-accuracy is too low: count the images that you see."""
-from course_utils.training import autocast_for, to_device
-
-
-def evaluate(model, loader):
-    device = next(model.parameters()).device
-    model.eval()
-    right = size = 0
-    with torch.no_grad():
-        for batch in loader:
-            images, labels = to_device(batch, device)
-            with autocast_for(device):
-                answers = model(images).argmax(-1)
-            right += (answers == labels).sum().item()
-            size = max(size, len(labels))
-    return right / (size * len(loader))
-
-
 # %% percent
 """Your accuracy goes up to 100. The contract's is a share, from 0 to 1."""
 from course_utils.training import autocast_for, to_device
@@ -74,25 +54,6 @@ def evaluate(model, loader):
     return right
 
 
-# %% share-of-errors
-"""What you return is the share of wrong answers: a model that knows everything gets 0."""
-from course_utils.training import autocast_for, to_device
-
-
-def evaluate(model, loader):
-    device = next(model.parameters()).device
-    model.eval()
-    right = count = 0
-    with torch.no_grad():
-        for batch in loader:
-            images, labels = to_device(batch, device)
-            with autocast_for(device):
-                answers = model(images).argmax(-1)
-            right += (answers == labels).sum().item()
-            count += len(labels)
-    return 1 - right / count
-
-
 # %% evaluated-in-training-mode
 """You measure the model in training mode, the mode in which training left it: with dropout or batch norm the answers
 are other ones. Switch to evaluation mode first."""
@@ -107,45 +68,6 @@ def evaluate(model, loader):
             images, labels = to_device(batch, device)
             with autocast_for(device):
                 answers = model(images).argmax(-1)
-            right += (answers == labels).sum().item()
-            count += len(labels)
-    return right / count
-
-
-# %% first-batch-only
-"""You look at the first batch and return: the `return` stands inside the loop."""
-from course_utils.training import autocast_for, to_device
-
-
-def evaluate(model, loader):
-    device = next(model.parameters()).device
-    model.eval()
-    right = count = 0
-    with torch.no_grad():
-        for batch in loader:
-            images, labels = to_device(batch, device)
-            with autocast_for(device):
-                answers = model(images).argmax(-1)
-            right += (answers == labels).sum().item()
-            count += len(labels)
-            return right / count
-
-
-# %% argmax-over-the-batch
-"""`argmax(0)` runs over the images: it tells which image likes a class best. You want the class that each image likes
-best, so the last axis."""
-from course_utils.training import autocast_for, to_device
-
-
-def evaluate(model, loader):
-    device = next(model.parameters()).device
-    model.eval()
-    right = count = 0
-    with torch.no_grad():
-        for batch in loader:
-            images, labels = to_device(batch, device)
-            with autocast_for(device):
-                answers = model(images).argmax(0)
             right += (answers == labels).sum().item()
             count += len(labels)
     return right / count
@@ -173,31 +95,6 @@ def train_classifier(model, loader, epochs=1, rate=1e-3):
             losses.append(loss.item())
             bar.show(loss=losses[-1], rate=rate)
     return losses
-
-
-# %% a-copy-is-trained
-"""The model that was handed over is as it was before: you train a copy and return that. Train the model itself, in
-place."""
-import copy
-
-from course_utils.training import autocast_for, progress, to_device
-
-
-def train_classifier(model, loader, epochs=1, rate=1e-3):
-    model = copy.deepcopy(model)
-    device = next(model.parameters()).device
-    optimizer = torch.optim.AdamW(model.parameters(), lr=rate)
-    model.train()
-    for _ in range(epochs):
-        for batch in (bar := progress(loader)):
-            images, labels = to_device(batch, device)
-            with autocast_for(device):
-                loss = F.cross_entropy(model(images), labels)
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-            bar.show(loss=loss.item(), rate=rate)
-    return model
 
 
 # %% never-in-training-mode
@@ -308,30 +205,6 @@ def train_classifier(model, loader, epochs=1, rate=1e-3):
             images, labels = to_device(batch, device)
             with autocast_for(device):
                 loss = F.cross_entropy(torch.softmax(model(images), -1), labels)
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-            losses.append(loss.item())
-            bar.show(loss=losses[-1], rate=rate)
-    return losses
-
-
-# %% rate-far-too-small
-"""The loss hardly moves in hundreds of steps: your default rate is far too small. Whoever calls your function relies
-on the default, so choose one that learns."""
-from course_utils.training import autocast_for, progress, to_device
-
-
-def train_classifier(model, loader, epochs=1, rate=1e-6):
-    device = next(model.parameters()).device
-    optimizer = torch.optim.AdamW(model.parameters(), lr=rate)
-    losses = []
-    model.train()
-    for _ in range(epochs):
-        for batch in (bar := progress(loader)):
-            images, labels = to_device(batch, device)
-            with autocast_for(device):
-                loss = F.cross_entropy(model(images), labels)
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()

@@ -45,20 +45,6 @@ class SmallCNN(nn.Module):
         return self.head(x.mean((2, 3)))
 
 
-# %% one-convolution
-"""Your network has a single convolution. Asked for are two at least: the second one sees what the first has found,
-over a larger piece of the image."""
-class SmallCNN(nn.Module):
-    def __init__(self, channels=1, n_classes=10):
-        super().__init__()
-        self.conv1 = nn.Conv2d(channels, 16, 3, padding=1)
-        self.head = nn.Linear(16, n_classes)
-
-    def forward(self, images):
-        x = F.max_pool2d(F.relu(self.conv1(images)), 2)
-        return self.head(x.amax((2, 3)))
-
-
 # %% too-many-parameters
 """Your network is larger than allowed, and nearly all of it is the first linear layer behind the flatten: 14 by 14 places
 times the channels times the hidden width. Pool more, or take a maximum or mean over the places."""
@@ -104,43 +90,6 @@ class SmallCNN(nn.Module):
         x = F.max_pool2d(F.relu(self.conv1(images)), 2)
         x = F.max_pool2d(F.relu(self.conv2(x)), 2)
         return self.head(x.amax((2, 3)))
-
-
-# %% batch-of-one-squeezed
-"""For a single image your result has the shape [10] instead of [1, 10]: `squeeze()` takes every axis of length one
-away, the batch too. Name the axes."""
-class SmallCNN(nn.Module):
-    def __init__(self, channels=1, n_classes=10):
-        super().__init__()
-        self.conv1 = nn.Conv2d(channels, 16, 3, padding=1)
-        self.conv2 = nn.Conv2d(16, 32, 3, padding=1)
-        self.head = nn.Linear(32, n_classes)
-
-    def forward(self, images):
-        x = F.max_pool2d(F.relu(self.conv1(images)), 2)
-        x = F.max_pool2d(F.relu(self.conv2(x)), 2)
-        return self.head(F.adaptive_max_pool2d(x, 1).squeeze())
-
-
-# %% results-in-a-list
-"""You return a list. The plot needs to know which accuracy is whose: return a dict with the keys "vit" and "cnn"."""
-from course_utils.data import mnist5k
-from course_utils.training import loader
-from course_utils.vision import SMALL, LongEpoch
-
-
-def data_efficiency(sizes, steps=120, seed=0):
-    train, test = mnist5k()
-    held_out = loader(test.images, test.labels, batch_size=250, shuffle=False)
-    vit, cnn = [], []
-    for n in sizes:
-        batches = loader(train.images[:n], train.labels[:n], batch_size=64, seed=seed)
-        for results, make in ((vit, lambda: ViT(**SMALL)), (cnn, SmallCNN)):
-            torch.manual_seed(seed)
-            model = make()
-            train_classifier(model, LongEpoch(batches, steps))
-            results.append(evaluate(model, held_out))
-    return [vit, cnn]
 
 
 # %% measured-on-the-training-images

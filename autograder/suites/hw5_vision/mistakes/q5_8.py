@@ -48,31 +48,6 @@ def attention_rollout(weights):
     return R[:, 0]
 
 
-# %% strongest-head
-"""You take the largest weight over the heads. Some people do; here it is the mean, and rows sum to 1."""
-def attention_rollout(weights):
-    N = weights[0].shape[-1]
-    I = torch.eye(N, dtype=weights[0].dtype, device=weights[0].device)
-    R = I
-    for layer in weights:
-        A = (layer.amax(1) + I) / 2
-        R = A @ R
-    return R[:, 0]
-
-
-# %% heads-chained-apart
-"""You follow each head through all layers and average at the end. Heads of a layer are joined before the next layer
-sees anything: take the mean in each layer."""
-def attention_rollout(weights):
-    N = weights[0].shape[-1]
-    I = torch.eye(N, dtype=weights[0].dtype, device=weights[0].device)
-    R = I
-    for layer in weights:
-        A = (layer + I) / 2
-        R = A @ R
-    return R.mean(1)[:, 0]
-
-
 # %% column-instead-of-row
 """You return column 0: where token 0 went. Asked for is row 0: where the class token's content came from."""
 def attention_rollout(weights):
@@ -97,28 +72,6 @@ def attention_rollout(weights):
     return R[:, -1]
 
 
-# %% mean-of-all-rows
-"""You average over all tokens of the top. Only the class token is read: row 0."""
-def attention_rollout(weights):
-    N = weights[0].shape[-1]
-    I = torch.eye(N, dtype=weights[0].dtype, device=weights[0].device)
-    R = I
-    for layer in weights:
-        A = (layer.mean(1) + I) / 2
-        R = A @ R
-    return R.mean(1)
-
-
-# %% last-layer-only
-"""You return the last layer's weights, as if the layers below had mixed nothing. Multiply all of them."""
-def attention_rollout(weights):
-    N = weights[0].shape[-1]
-    I = torch.eye(N, dtype=weights[0].dtype, device=weights[0].device)
-    for layer in weights:
-        A = (layer.mean(1) + I) / 2
-    return A[:, 0]
-
-
 # %% map-heads-kept
 """`map_attention` gives [B, H, N]: one map for each head. Take the mean over the heads."""
 def map_attention(model, images):
@@ -128,17 +81,6 @@ def map_attention(model, images):
         model(images)
     hook.remove()
     return heard[0][:, :, 0]
-
-
-# %% map-first-head-only
-"""Your map is that of the first head. The heads look at different places; take the mean of all."""
-def map_attention(model, images):
-    heard = []
-    hook = model.map_head.attn.register_forward_hook(lambda module, args, output: heard.append(output[1]))
-    with torch.no_grad():
-        model(images)
-    hook.remove()
-    return heard[0][:, 0, 0]
 
 
 # %% map-from-the-last-layer
@@ -166,22 +108,6 @@ def map_attention(model, images):
         scores = (q * k).sum(-1) / math.sqrt(q.shape[-1])  # [B, H, N]
     hook.remove()
     return scores.mean(1)
-
-
-# %% map-softmax-after-the-mean
-"""You average the scores over the heads and take one softmax. Each head has weights of its own: first the softmax in each
-head, then the mean."""
-def map_attention(model, images):
-    tokens = []
-    hook = model.map_head.register_forward_pre_hook(lambda module, args: tokens.append(args[0]))
-    with torch.no_grad():
-        model(images)
-        head, x = model.map_head, tokens[0]
-        q = split_heads(head.attn.q_proj(head.probe), head.attn.n_heads)  # [1, H, 1, Dh]
-        k = split_heads(head.attn.k_proj(x), head.attn.n_heads)  # [B, H, N, Dh]
-        scores = (q * k).sum(-1) / math.sqrt(q.shape[-1])  # [B, H, N]
-    hook.remove()
-    return scores.mean(1).softmax(-1)
 
 
 # %% map-tokens-without-norm

@@ -1,0 +1,121 @@
+"""Public checks of q4_6: greedy_decode."""
+
+import torch
+
+from course_utils.checking import check
+from course_utils.lively import lively_weights, put_weights
+
+SIZES = (6, 8, 8, 2, 12, 1)  # src_vocab, tgt_vocab, d_model, n_heads, d_ff, n_layers
+BOS, EOS, STEPS = 1, 2, 7
+SRC = torch.tensor([[5, 1, 4, 2, 3], [2, 5, 0, 0, 0], [4, 0, 0, 0, 0], [3, 3, 1, 5, 0]])
+PADDING = torch.arange(5) >= torch.tensor([5, 2, 1, 4])[:, None]  # True = padding
+EXPECTED = [[0, 3, 7, 6, 0, 6, 0], [4, 0, 3], [0, 7], [4, 0, 3, 7]]  # the first sentence does not end in 7 steps
+
+
+def _model(Transformer):
+    """Your model with fixed weights, under which it has something to say."""
+    return put_weights(Transformer(*SIZES), lively_weights(1022, *SIZES))
+
+
+def _rows(got, n=4):
+    """The result as lists of ints."""
+    check(isinstance(got, (list, tuple)) and len(got) == n, f"expected a list of {n} lists of ints, one per sentence")
+    return [[int(token) for token in row] for row in got]
+
+
+def _decode(greedy_decode, Transformer, src=SRC, padding=PADDING, eos=EOS, max_len=STEPS):
+    return _rows(greedy_decode(_model(Transformer), src, padding, BOS, eos, max_len), len(src))
+
+
+def test_four_sentences(greedy_decode, Transformer):
+    """Four sentences that end at different steps: each gets the likeliest tokens up to its own EOS."""
+    got = _decode(greedy_decode, Transformer)
+    for i, (row, expected) in enumerate(zip(got, EXPECTED, strict=True)):
+        check(row == expected, f"sentence {i} gives {row}, expected {expected}")
+
+
+def test_number_of_steps(greedy_decode, Transformer):
+    """There are at most max_len steps, and the one that gives EOS is one of them."""
+    for max_len in (1, 3, 4):
+        got = _decode(greedy_decode, Transformer, max_len=max_len)
+        expected = [row[:max_len] for row in EXPECTED]
+        check(got == expected, f"with max_len = {max_len} you get {got}, expected {expected}")
+
+
+def test_alone(greedy_decode, Transformer):
+    """A sentence alone, without padding, gets the same translation as in the batch."""
+    for i in range(4):
+        length = int((~PADDING[i]).sum())
+        (row,) = _decode(greedy_decode, Transformer, SRC[i : i + 1, :length], PADDING[i : i + 1, :length])
+        check(row == EXPECTED[i], f"sentence {i} alone gives {row}, expected {EXPECTED[i]}")
+
+
+def probe_four_sentences(greedy_decode, Transformer):
+    return _decode(greedy_decode, Transformer)
+
+
+def probe_lengths(greedy_decode, Transformer):
+    return [len(row) for row in _decode(greedy_decode, Transformer)]
+
+
+def probe_one_step(greedy_decode, Transformer):
+    return _decode(greedy_decode, Transformer, max_len=1)
+
+
+def probe_three_steps(greedy_decode, Transformer):
+    return _decode(greedy_decode, Transformer, max_len=3)
+
+
+def probe_four_steps(greedy_decode, Transformer):
+    return _decode(greedy_decode, Transformer, max_len=4)
+
+
+def probe_eos_at_once(greedy_decode, Transformer):
+    return _decode(greedy_decode, Transformer, eos=4)
+
+
+def probe_never_eos(greedy_decode, Transformer):
+    return _decode(greedy_decode, Transformer, eos=5)
+
+
+def probe_first_alone(greedy_decode, Transformer):
+    return _decode(greedy_decode, Transformer, SRC[:1], PADDING[:1])
+
+
+def probe_second_alone(greedy_decode, Transformer):
+    return _decode(greedy_decode, Transformer, SRC[1:2, :2], PADDING[1:2, :2])
+
+
+def probe_second_alone_with_padding(greedy_decode, Transformer):
+    return _decode(greedy_decode, Transformer, SRC[1:2], PADDING[1:2])
+
+
+def probe_two_that_end(greedy_decode, Transformer):
+    return _decode(greedy_decode, Transformer, SRC[1:3], PADDING[1:3])
+
+
+def probe_other_padding(greedy_decode, Transformer):
+    return _decode(greedy_decode, Transformer, torch.where(PADDING, (SRC + 4) % 6, SRC))
+
+
+def probe_other_order(greedy_decode, Transformer):
+    return _decode(greedy_decode, Transformer, SRC.flip(0), PADDING.flip(0))
+
+
+def probe_form(greedy_decode, Transformer):
+    got = greedy_decode(_model(Transformer), SRC, PADDING, BOS, EOS, STEPS)
+    return [type(got).__name__ in ("list", "tuple"), len(got)]
+
+
+def probe_twice(greedy_decode, Transformer):
+    model = _model(Transformer)
+    return [_rows(greedy_decode(model, SRC.roll(i, 0), PADDING.roll(i, 0), BOS, EOS, STEPS)) for i in range(2)]
+
+
+def probe_dropout(greedy_decode, Transformer):
+    model = put_weights(Transformer(*SIZES, dropout=0.9), lively_weights(1022, *SIZES))
+    return _rows(greedy_decode(model, SRC, PADDING, BOS, EOS, STEPS))
+
+
+def probe_begins_with_another_token(greedy_decode, Transformer):
+    return _rows(greedy_decode(_model(Transformer), SRC, PADDING, 3, EOS, STEPS))

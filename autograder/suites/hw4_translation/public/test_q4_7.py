@@ -1,0 +1,165 @@
+"""Public checks of q4_7: beam_search."""
+
+import torch
+
+from course_utils.checking import check
+from course_utils.lively import lively_weights, put_weights
+
+SIZES = (6, 8, 8, 2, 12, 1)  # src_vocab, tgt_vocab, d_model, n_heads, d_ff, n_layers
+BOS, EOS, STEPS = 1, 2, 7
+SRC = torch.tensor([[5, 1, 4, 2, 3], [2, 5, 0, 0, 0], [4, 0, 0, 0, 0], [3, 3, 1, 5, 0]])
+PADDING = torch.arange(5) >= torch.tensor([5, 2, 1, 4])[:, None]  # True = padding
+EXPECTED = [[0, 3, 7, 6, 0, 6, 0], [4, 0, 3], [0, 7], [4, 0, 3, 7]]  # the first sentence does not end in 7 steps
+BEST = {  # with two steps, of all possible results those with the best score, by length penalty
+    0.0: [[], [], [], []],
+    1.0: [[7, 7], [3, 3], [], [7, 7]],
+    2.0: [[7, 7], [3, 3], [3], [7, 7]],
+}
+
+
+def _model(Transformer):
+    """Your model with fixed weights, under which it has something to say."""
+    return put_weights(Transformer(*SIZES), lively_weights(1022, *SIZES))
+
+
+def _rows(got, n=4):
+    """The result as lists of ints."""
+    check(isinstance(got, (list, tuple)) and len(got) == n, f"expected a list of {n} lists of ints, one per sentence")
+    return [[int(token) for token in row] for row in got]
+
+
+def _search(beam_search, Transformer, width, length_penalty, src=SRC, padding=PADDING, eos=EOS, max_len=STEPS):
+    return _rows(beam_search(_model(Transformer), src, padding, BOS, eos, max_len, width, length_penalty), len(src))
+
+
+def _unsure(Transformer):
+    """Your model with other fixed weights: no token is very likely, so that there is something to search for."""
+    weights = lively_weights(54, *SIZES)
+    weights["tgt_embed.weight"] *= 0.4
+    return put_weights(Transformer(*SIZES), weights)
+
+
+def _two_steps(beam_search, Transformer, length_penalty, width=8):
+    return _rows(beam_search(_unsure(Transformer), SRC, PADDING, BOS, EOS, 2, width, length_penalty))
+
+
+def test_width_one(beam_search, Transformer):
+    """With width 1 it is greedy decoding."""
+    for length_penalty in (0.0, 1.0):
+        got = _search(beam_search, Transformer, 1, length_penalty)
+        check(got == EXPECTED, f"with width 1 and length penalty {length_penalty} you get {got}; greedy decoding gives "
+              f"{EXPECTED}")
+
+
+def test_best_of_all(beam_search, Transformer):
+    """With two steps and a beam as wide as the vocabulary, nothing is pruned: it finds the best of all results."""
+    for length_penalty, best in BEST.items():
+        got = _two_steps(beam_search, Transformer, length_penalty)
+        for i, (row, expected) in enumerate(zip(got, best, strict=True)):
+            check(row == expected, f"with length penalty {length_penalty} sentence {i} gives {row}; {expected} has a better "
+                  "score: (sum of log-probabilities, EOS included) / (their number) ** length_penalty")
+
+
+def test_alone(beam_search, Transformer):
+    """A sentence alone, without padding, gets the same result as in the batch."""
+    together = _search(beam_search, Transformer, 3, 1.0)
+    for i in range(4):
+        length = int((~PADDING[i]).sum())
+        (row,) = _search(beam_search, Transformer, 3, 1.0, SRC[i : i + 1, :length], PADDING[i : i + 1, :length])
+        check(row == together[i], f"sentence {i} alone gives {row}, and in the batch {together[i]}")
+
+
+def probe_width_one(beam_search, Transformer):
+    return _search(beam_search, Transformer, 1, 0.0)
+
+
+def probe_width_one_with_penalty(beam_search, Transformer):
+    return _search(beam_search, Transformer, 1, 1.0)
+
+
+def probe_width_one_steps(beam_search, Transformer):
+    return [_search(beam_search, Transformer, 1, 0.6, max_len=n) for n in (1, 3, 4)]
+
+
+def probe_lengths(beam_search, Transformer):
+    return [len(row) for row in _search(beam_search, Transformer, 1, 1.0)]
+
+
+def probe_best_sum(beam_search, Transformer):
+    return _two_steps(beam_search, Transformer, 0.0)
+
+
+def probe_best_mean(beam_search, Transformer):
+    return _two_steps(beam_search, Transformer, 1.0)
+
+
+def probe_best_by_square(beam_search, Transformer):
+    return _two_steps(beam_search, Transformer, 2.0)
+
+
+def probe_best_by_root(beam_search, Transformer):
+    return _two_steps(beam_search, Transformer, 0.5)
+
+
+def probe_best_by_large_penalty(beam_search, Transformer):
+    return _two_steps(beam_search, Transformer, 4.0)
+
+
+def probe_best_of_one_step(beam_search, Transformer):
+    return _rows(beam_search(_unsure(Transformer), SRC, PADDING, BOS, EOS, 1, 4, 1.0))
+
+
+def probe_best_with_other_end(beam_search, Transformer):
+    return _rows(beam_search(_unsure(Transformer), SRC, PADDING, BOS, 3, 2, 8, 1.0))
+
+
+def probe_wider_than_the_vocabulary(beam_search, Transformer):
+    return _rows(beam_search(_unsure(Transformer), SRC[:2], PADDING[:2], BOS, EOS, 3, 70, 1.0), 2)
+
+
+def probe_all_sums_of_three_steps(beam_search, Transformer):
+    return _rows(beam_search(_unsure(Transformer), SRC[:2], PADDING[:2], BOS, EOS, 3, 70, 0.0), 2)
+
+
+def probe_width_two(beam_search, Transformer):
+    return _search(beam_search, Transformer, 2, 1.0)
+
+
+def probe_width_three_sums(beam_search, Transformer):
+    return _search(beam_search, Transformer, 3, 0.0)
+
+
+def probe_one_row(beam_search, Transformer):
+    return _search(beam_search, Transformer, 3, 1.0, SRC[1:2], PADDING[1:2])
+
+
+def probe_other_padding(beam_search, Transformer):
+    return _search(beam_search, Transformer, 2, 1.0, torch.where(PADDING, (SRC + 4) % 6, SRC))
+
+
+def probe_never_eos(beam_search, Transformer):
+    return _search(beam_search, Transformer, 1, 1.0, eos=5)
+
+
+def probe_form(beam_search, Transformer):
+    got = beam_search(_model(Transformer), SRC, PADDING, BOS, EOS, 3, 2, 1.0)
+    return [type(got).__name__ in ("list", "tuple"), len(got)]
+
+
+HARD = ((17, 5, 2, 0.0), (17, 19, 2, 1.0), (20, 11, 3, 0.0))  # sentences on which a narrow beam alone loses what greedy decoding finds
+
+
+def _hard(beam_search, Transformer, seed, i, width, length_penalty):
+    sizes, g = (5, 7, 8, 2, 12, 1), torch.Generator().manual_seed(seed)
+    src, lengths = torch.randint(5, (20, 4), generator=g), torch.randint(1, 5, (20,), generator=g)
+    padding = torch.arange(4) >= lengths[:, None]
+    model = put_weights(Transformer(*sizes), lively_weights(seed, *sizes))
+    return _rows(beam_search(model, src[i : i + 1], padding[i : i + 1], 0, 6, 7, width, length_penalty), 1)
+
+
+def probe_greedy_competes(beam_search, Transformer):
+    return [_hard(beam_search, Transformer, *hard) for hard in HARD[:2]]
+
+
+def probe_greedy_competes_again(beam_search, Transformer):
+    return [_hard(beam_search, Transformer, *hard) for hard in HARD[2:]]
