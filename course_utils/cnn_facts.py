@@ -40,15 +40,15 @@ def cnn_facts(make: Callable[..., nn.Module]) -> dict[str, Any]:
 
 
 def efficiency(data_efficiency: Callable[..., Any], sizes: Sequence[int], steps: int) -> Any:
-    """What the function finds for these sizes; a number of steps is offered, for a function that has it as a parameter."""
+    """What the function finds for these sizes; a number of steps is offered to a function that has such a parameter."""
     return call(data_efficiency, list(sizes), steps=steps)
 
 
 def efficiency_plan(data_efficiency: Callable[..., Any], sizes: Sequence[int]) -> dict[str, Any]:
     """What the function would do, with stand-ins for `train_classifier` and `evaluate` that only take notes.
 
-    `trained`: for each training its model's class, its steps and how many different images; `evaluated`: how many images
-    each evaluation had; `result`: what is returned when the accuracies come out as 0.01, 0.02, 0.03, ...
+    `trained`: for each training its model's class, its steps and how many different images; `evaluated`: how many
+    images each evaluation had; `result`: what is returned when the accuracies come out as 0.01, 0.02, 0.03, ...
     """
     trained: list[tuple[str, int, int]] = []
     evaluated: list[int] = []
@@ -100,7 +100,7 @@ def _reach(model: nn.Module, images: Tensor, number: int) -> float:
 
 @torch.no_grad()
 def _shift_error(model: nn.Module, layer: nn.Conv2d, number: int) -> float:
-    """A blob in the middle, and the same blob one stride further down and right: do the maps agree one place further?"""
+    """A blob in the middle, and the same one stride further down and right: do the maps agree one place further?"""
     down, right = (int(step) for step in layer.stride)
     side = SIZES["image_size"]
     image = torch.zeros(1, SIZES["channels"], side, side)

@@ -5,6 +5,12 @@
 German puts the ones before the tens, so word by word will not do. Every number has one right translation, and
 vocabularies, corpus and splits are the same on every machine. `train_briefly` is the small run of the grader,
 `load_model` and `translate` are what it does with a checkpoint.
+
+What a right model does in the small run (`brief_corpus(seed)`, BRIEF_STEPS steps), lowest to highest over four seeds:
+
+    smoothed loss, mean of 10 steps    3.6 to 3.8 at the start, 1.4 to 1.6 from step 25, .75 to .78 from step 50,
+                                       .674 to .675 at the end (the least possible is .665)
+    exact match on BRIEF_HELD_OUT      1.00 in all four
 """
 
 from __future__ import annotations

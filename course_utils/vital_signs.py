@@ -18,14 +18,14 @@ N = 64  # sequences that are looked at
 def vital_signs(fix: Callable[[nn.Module], nn.Module], fault: str, seed: int = 0) -> dict[str, Any]:
     """What the mended patient is like, not trained yet.
 
-    `changed`: names in the state that differ from the healthy twin's; `unlearned`: parameters without a gradient;
+    `changed`: names in the state that differ from the healthy twin's; `written`: names in the state that differ from
+    the patient's as it came; `unlearned`: parameters without a gradient;
     `order`, `padding`: whether the order of tokens, and the content of the padding, move the output; `noise`: how much
     two calls in training mode differ; `equal_units`: linear layers whose units are all the same; `scale`: the
     attentions' scales times the root of a head's width; `twin`: whether the outputs are those of the healthy twin.
     """
     model, twin = mended(fix, fault, seed), patient("healthy", seed).eval()
-    state = model.state_dict()
-    changed = [name for name, value in twin.state_dict().items() if not _same(state.get(name), value)]
+    changed, written = _differing(model, twin), _differing(model, patient(fault, seed))
     ids, padding, _ = toy_batch(torch.Generator().manual_seed(seed + 1), N)
     unlearned = parameters_without_gradient(model, ids, padding)
     noise = _noise(model, ids, padding)
@@ -39,6 +39,7 @@ def vital_signs(fix: Callable[[nn.Module], nn.Module], fault: str, seed: int = 0
         none = torch.zeros_like(whole, dtype=torch.bool)
         return {
             "changed": changed,
+            "written": written,
             "unlearned": unlearned,
             "order": _moves(model(whole[:, order], none), model(whole, none)),
             "padding": _moves(junk, out),
@@ -72,6 +73,11 @@ def _noise(model: nn.Module, ids: Tensor, padding: Tensor) -> float:
 def _scales(model: nn.Module) -> list[float]:
     parts = [part for part in model.modules() if isinstance(part, PatientAttention)]
     return [round(float(part.scale) * math.sqrt(part.q_proj.out_features / part.n_heads), 4) for part in parts]
+
+
+def _differing(model: nn.Module, other: nn.Module) -> list[str]:
+    state = model.state_dict()
+    return [name for name, value in other.state_dict().items() if not _same(state.get(name), value)]
 
 
 def _same(a: Tensor | None, b: Tensor) -> bool:

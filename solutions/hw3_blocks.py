@@ -1073,7 +1073,8 @@ with after("q3_5", "q3_6", "q3_7", "q3_9"):
 #
 # The training run is `train_patient(model, steps=STEPS, seed)`: 150 steps of Adam on fresh batches, the same
 # for all (it trains whatever has `requires_grad`). A healthy model ends with an accuracy above 0.95, a sick one
-# below 0.65.
+# below 0.65. To save time the checks end a run once the loss is small, and do not train a model whose weights,
+# outputs and gradients are those of its healthy twin.
 #
 # Write `dead_transformer_fix(model)`: it gets a patient that has **not** been trained, does not know which,
 # finds the fault, mends it, and returns the model. You may change the model in place. Rules:

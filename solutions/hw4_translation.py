@@ -1205,7 +1205,9 @@ with after("q4_1", "q4_2", "q4_6", "q4_7", what="picture"):
 # `.gz`), restart and run the cell below; otherwise it says that it was skipped. For pairs of your own, separated by
 # tabs, use `course_utils.data.read_pairs(path)`.
 #
-# REAL_NUMBERS
+# On a CPU the cell trains a small model (width 128, two layers) for 300 steps, on a GPU a larger one (width 256, three
+# layers) for 6,000 steps in bfloat16; the progress bar tells after a few steps how long that takes on your machine. Do
+# not expect exact match here: a caption has many good translations, and BLEU and chrF are the scores to watch.
 
 # %% tags=["training"]
 folder = os.environ.get("MULTI30K")

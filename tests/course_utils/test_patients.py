@@ -6,6 +6,7 @@ import torch
 from course_utils.patients import (
     BAR,
     CLS,
+    ENOUGH,
     FAULTS,
     PAD,
     RUNNERS,
@@ -51,6 +52,11 @@ def test_a_fault_changes_the_model_and_it_still_runs(fault):
     assert len(losses) == 2 and not model.training
 
 
+def test_a_run_ends_once_ten_losses_are_small_enough():
+    losses = train_patient(patient("healthy", 0), steps=20, enough=5.0)
+    assert losses == train_patient(patient("healthy", 0), steps=20)[:10]
+
+
 def test_an_unknown_fault_is_an_error():
     with pytest.raises(ValueError, match="no fault"):
         patient("tired", 0)
@@ -69,4 +75,5 @@ def test_padding_never_moves_a_healthy_model():
 
 def test_a_healthy_model_learns_and_a_sick_one_does_not():
     assert accuracy(treat(same, "healthy", seed=0)) > BAR + 0.1
+    assert accuracy(treat(same, "healthy", seed=0, enough=ENOUGH)) > BAR + 0.05
     assert accuracy(treat(same, "no_positions", seed=0)) < BAR - 0.2

@@ -14,7 +14,7 @@ def leave(model):
 
 def test_a_healthy_model_shows_no_sign():
     signs = vital_signs(leave, "healthy", 0)
-    assert signs["changed"] == signs["unlearned"] == signs["equal_units"] == []
+    assert signs["changed"] == signs["written"] == signs["unlearned"] == signs["equal_units"] == []
     assert signs["order"] and signs["twin"] and not signs["padding"] and signs["noise"] == 0
     assert signs["scale"] == [1.0, 1.0]
 
@@ -23,6 +23,16 @@ def test_a_healthy_model_shows_no_sign():
 def test_every_fault_shows_in_some_sign(fault):
     healthy, sick = vital_signs(leave, "healthy", 0), vital_signs(leave, fault, 0)
     assert any(sick[name] != healthy[name] for name in set(sick) - {"changed", "twin"})
+
+
+def test_what_was_written_is_told_from_what_is_still_not_as_it_should_be():
+    def fill(model):
+        model.positions.fill_(2.0)
+        return model
+
+    signs = vital_signs(fill, "no_positions", 0)
+    assert signs["changed"] == signs["written"] == ["positions"] and not signs["order"]
+    assert vital_signs(leave, "no_positions", 0)["written"] == []
 
 
 def test_parameters_that_no_gradient_reaches_are_named_and_keys_biases_are_not():

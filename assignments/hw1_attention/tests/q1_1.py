@@ -9,6 +9,8 @@ OK_FORMAT = False
 name = "q1_1"
 points = 6
 
+MADE_FROM = "102062f128efe948"
+
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'no-max-subtraction',
   'hint': 'Your exponentials overflow: a score of 1e4 in float32 becomes inf / inf. Adding one number to all scores '

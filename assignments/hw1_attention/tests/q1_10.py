@@ -9,6 +9,8 @@ OK_FORMAT = False
 name = "q1_10"
 points = 7
 
+MADE_FROM = "2165af6462901661"
+
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'beta-forgotten',
   'hint': 'Your derivative lacks the factor beta: the score is beta q . k, and the chain rule passes through that '

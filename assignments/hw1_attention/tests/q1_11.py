@@ -9,6 +9,8 @@ OK_FORMAT = False
 name = "q1_11"
 points = 6
 
+MADE_FROM = "ade44fc3dee0c23b"
+
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'scores-lose-the-permutation',
   'hint': 'In one step you cancel P between queries and keys: (P X Wq)(P X Wk)^T becomes P S P^T, and there is no '

@@ -9,6 +9,8 @@ OK_FORMAT = False
 name = "q1_12"
 points = 7
 
+MADE_FROM = "cd28b235bf936b64"
+
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'identity-too-soft',
   'hint': 'Your identity blurs: a score of 1 against 0 leaves much weight on the other positions. The scores must be '

@@ -9,6 +9,8 @@ OK_FORMAT = False
 name = "q1_13"
 points = 3
 
+MADE_FROM = "ca82512e25b2bbd4"
+
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'counted-from-one',
   'hint': 'Your index is one too large: the lines are numbered from 0, as in the list.',

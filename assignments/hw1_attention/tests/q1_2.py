@@ -9,6 +9,8 @@ OK_FORMAT = False
 name = "q1_2"
 points = 7
 
+MADE_FROM = "aba2a65f624be1c4"
+
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'diagonal-only',
   'hint': 'Your Jacobian is diagonal, but each weight also depends on every other score through the denominator: a '

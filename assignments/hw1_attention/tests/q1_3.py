@@ -9,6 +9,8 @@ OK_FORMAT = False
 name = "q1_3"
 points = 7
 
+MADE_FROM = "f262fb2366c843be"
+
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'general-transposed',
   'hint': 'Your "general" score is key^T W query: the matrix is applied to the wrong side. The query stands on the '

@@ -9,6 +9,8 @@ OK_FORMAT = False
 name = "q1_4"
 points = 6
 
+MADE_FROM = "136067ce3b5718de"
+
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'concat-order-swapped',
   'hint': "You stack [context; query], so each half of W_f meets the wrong vector. The query (the decoder's state) "

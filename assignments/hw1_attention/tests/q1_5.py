@@ -9,6 +9,8 @@ OK_FORMAT = False
 name = "q1_5"
 points = 11
 
+MADE_FROM = "f9f40b54d810eeec"
+
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'padding-attended',
   'hint': 'Your attention gives weight to padded source places: changing a padding token changes the logits. Block '

@@ -9,6 +9,8 @@ OK_FORMAT = False
 name = "q1_6"
 points = 7
 
+MADE_FROM = "b7dc5c764b31957b"
+
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'unnormalised',
   'hint': 'Your prediction grows with the number of examples: with ys all equal to 1 it is not 1. The kernel values '

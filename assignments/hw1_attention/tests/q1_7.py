@@ -9,6 +9,8 @@ OK_FORMAT = False
 name = "q1_7"
 points = 12
 
+MADE_FROM = "a5c564bd1a7d54d8"
+
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'softmax-over-queries',
   'hint': 'Your weights sum to 1 over the queries, not over the keys: look at the axis of the softmax.',

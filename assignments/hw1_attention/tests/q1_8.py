@@ -9,6 +9,8 @@ OK_FORMAT = False
 name = "q1_8"
 points = 8
 
+MADE_FROM = "b9f0001efbb486fb"
+
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'mean-square-of-sum',
   'hint': 'Your mean is the square of the sum of mu: the products mu_i mu_j with i != j do not occur in q . k. Only '

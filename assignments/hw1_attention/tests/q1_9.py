@@ -9,6 +9,8 @@ OK_FORMAT = False
 name = "q1_9"
 points = 7
 
+MADE_FROM = "77840ee6f3da6b00"
+
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'only-the-runner-up-counts',
   'hint': 'You compare the best score with the second best only: that is right for two scores, but with more of them '

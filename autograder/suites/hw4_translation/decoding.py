@@ -16,14 +16,15 @@ from course_utils.checking import check, tensor
 class Deaf:
     """A model that does not hear of the padding in one of its parts, or that reads its answer at the wrong step."""
 
-    def __init__(self, model, encode=True, decode=True, step=None):
+    def __init__(self, model, encode=True, decode=True, step=None, **slips):
         self.model, self.encode_hears, self.decode_hears, self.step = model, encode, decode, step
+        self.slips = slips
 
     def encode(self, src, padding):
         return self.model.encode(src, padding if self.encode_hears else None)
 
     def decode(self, tgt, memory, padding):
-        logits = self.model.decode(tgt, memory, padding if self.decode_hears else None)
+        logits = self.model.decode(tgt, memory, padding if self.decode_hears else None, **self.slips)
         return logits if self.step is None else logits[:, : self.step]
 
 
@@ -48,6 +49,14 @@ def _causes(problem, eos, max_len):
         "rows go on after their EOS": lambda: [row[:max_len] for row in problem.steps],
         "EOS is dropped and the row goes on; it ends there": lambda: [
             [token for token in row[:max_len] if token != eos] for row in problem.steps],
+        "every new token is taken for the first: its position is its place in the sentence":
+            lambda: wrong(Deaf(problem.oracle, still=True)),
+        "positions are missing": lambda: wrong(Deaf(problem.oracle, positions=False)),
+        "positions are one too far": lambda: wrong(Deaf(problem.oracle, first=1)),
+        "the embeddings are not multiplied by sqrt(d_model)": lambda: wrong(Deaf(problem.oracle, scale=1.0)),
+        "a new token sees itself alone; the keys and values before it are lost":
+            lambda: wrong(Deaf(problem.oracle, alone=True)),
+        "decoder_norm is left out": lambda: wrong(Deaf(problem.oracle, norm=False)),
         "one step too few": lambda: problem.cut(eos, max_len - 1),
         "every row ends with the last one's EOS": lambda: [row[: max(map(len, right))] for row in problem.steps],
     }

@@ -61,8 +61,10 @@ class Translator:
             self._positions = sinusoids(2 * len(self._positions), self.width)
         return self._positions[:n].to(self.tgt.dtype)
 
-    def _embed(self, table, ids, scale=None, first=0, positions=True):
+    def _embed(self, table, ids, scale=None, first=0, positions=True, still=False):
         x = table[ids] * (math.sqrt(self.width) if scale is None else scale)
+        if still:  # every token at the first position
+            return x + self.positions(1)
         return x + self.positions(ids.shape[1], first).to(x.dtype) if positions else x
 
     def encode(self, src, padding=None, norm=True, masked=True, layers=None, **embedding):
@@ -71,9 +73,12 @@ class Translator:
             x = layer(x, src_key_padding_mask=padding if masked else None)
         return self.core.encoder.norm(x) if norm else x
 
-    def decode(self, tgt, memory, padding=None, norm=True, masked=True, causal=True, layers=None, **embedding):
+    def decode(self, tgt, memory, padding=None, norm=True, masked=True, causal=True, alone=False, layers=None,
+               **embedding):
         x = self._embed(self.tgt, tgt, **embedding)
         later = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool).triu(1) if causal else None
+        if alone:  # every token sees itself and no other
+            later = ~torch.eye(x.shape[1], dtype=torch.bool)
         for layer in list(self.core.decoder.layers)[:layers]:
             x = layer(x, memory, tgt_mask=later, memory_key_padding_mask=padding if masked else None)
         return (self.core.decoder.norm(x) if norm else x) @ self.tgt.T
@@ -241,7 +246,7 @@ def _row(row, what):
 
 
 def compare_rows(got, expected, problem, what, causes=None, max_len=None):
-    """`Wrong` with the first row that differs and, if one fits, a likely cause; `causes` maps sentences to functions."""
+    """`Wrong` with the first row that differs and, if one fits, a likely cause; `causes` are functions by sentence."""
     got = as_tokens(got, len(expected), what)
     if got == expected:
         return

@@ -12,7 +12,8 @@ from course_utils.patients import VOCAB as RACE_VOCAB
 VOCAB, D, HEADS, WIDTH, LAYERS, CLASSES, LONGEST = 13, 16, 4, 24, 2, 5, 10
 SIZES = (VOCAB, D, HEADS, WIDTH, LAYERS, CLASSES, LONGEST)
 LENGTHS = (7, 4, 2, 1)  # of the four sequences; the rest of each row is padding
-STEPS, BAR = 150, 0.45  # of one run, and there are two; guessing gives .25
+STEPS, BAR = 300, 0.45  # of the stated run; guessing gives .25
+LEARNED = 0.7  # a loss that lies far below what .45 asks for (guessing has 1.39): the run may end there
 
 
 def _lively(EncoderClassifier, rng, amount=0.2):
@@ -237,18 +238,17 @@ def test_everything_is_registered(EncoderClassifier, rng):
 
 @pytest.mark.weight(3)
 def test_learns(EncoderClassifier, in_box, rng):
-    """Trained on the race for 300 steps, it does clearly better than guessing."""
+    """Trained on the race, 300 steps or until it has learned, it does clearly better than guessing."""
     seed = int(torch.randint(10**6, (1,), generator=rng))
     model = EncoderClassifier(RACE_VOCAB, D_MODEL, N_HEADS, D_FF, N_LAYERS, RUNNERS, RACE[1])
-    reached = []
-    for chunk in range(3):  # the third only for those who learn slowly
-        in_box(train_patient, model, steps=STEPS, seed=seed + chunk)
+    for steps in (STEPS, STEPS // 2):  # the second only for those who learn slowly
+        in_box(train_patient, model, steps=steps, seed=seed + steps, enough=LEARNED)
         model.eval()
-        reached.append(accuracy(model, 500, seed + 10))
-        if chunk >= 1 and reached[-1] >= BAR:
+        reached = accuracy(model, 500, seed + 10)
+        if reached >= BAR:
             break
-    check(reached[-1] >= BAR, f"after the training run it is right on {reached[-1]:.0%} of new races; guessing "
-          f"gives 25%, and {BAR:.0%} are asked for. Do positions and gradients reach every part?")
+    check(reached >= BAR, f"after the training run it is right on {reached:.0%} of new races; guessing gives 25%, and "
+          f"{BAR:.0%} are asked for. Do positions and gradients reach every part?")
 
 
 @pytest.mark.weight(0.5)

@@ -1,6 +1,6 @@
 # %% mask-not-passed-on
-"""Changing a padded token changes the logits although only the first place is read: the layers never get the
-mask, so the first token attends to the padding."""
+"""Changing a padded token changes the logits: your layers never get the mask, so the real tokens attend to the
+padding."""
 class EncoderClassifier(nn.Module):
     def __init__(self, vocab, d_model, n_heads, d_ff, n_layers, n_classes, max_len):
         super().__init__()
@@ -17,6 +17,25 @@ class EncoderClassifier(nn.Module):
         return self.head(self.norm(x[:, 0]))
 
 
+# %% mask-never-used
+"""With and without key_padding_mask your logits are the same. It has two jobs: every layer needs it, so that no token
+attends to padding, and so does your mean, which runs over the padding too."""
+class EncoderClassifier(nn.Module):
+    def __init__(self, vocab, d_model, n_heads, d_ff, n_layers, n_classes, max_len):
+        super().__init__()
+        self.embed = nn.Embedding(vocab, d_model)
+        self.positions = nn.Parameter(0.02 * torch.randn(max_len, d_model))
+        self.layers = nn.ModuleList([EncoderLayer(d_model, n_heads, d_ff) for _ in range(n_layers)])
+        self.norm = nn.LayerNorm(d_model)
+        self.head = nn.Linear(d_model, n_classes)
+
+    def forward(self, ids, key_padding_mask=None):
+        x = self.embed(ids) + self.positions[: ids.shape[1]]  # [B, N, D]
+        for layer in self.layers:
+            x = layer(x)
+        return self.head(self.norm(x).mean(1))
+
+
 # %% mask-in-the-first-layer-only
 """With one layer all is well, with two the padding moves the logits: only your first layer gets the mask. Padded
 places have outputs too, and the next layer must not look at them either."""
@@ -31,9 +50,8 @@ class EncoderClassifier(nn.Module):
 
     def forward(self, ids, key_padding_mask=None):
         x = self.embed(ids) + self.positions[: ids.shape[1]]  # [B, N, D]
-        x = self.layers[0](x, key_padding_mask)
-        for layer in self.layers[1:]:
-            x = layer(x)
+        for depth, layer in enumerate(self.layers):
+            x = layer(x, key_padding_mask if depth == 0 else None)
         return self.head(self.norm(x[:, 0]))
 
 

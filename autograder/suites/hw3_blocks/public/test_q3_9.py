@@ -16,9 +16,9 @@ def _batch():
     return ids, torch.arange(7) >= torch.tensor(LENGTHS)[:, None]  # True = padding
 
 
-def _model(EncoderClassifier):
+def _model(EncoderClassifier, layers=LAYERS):
     torch.manual_seed(39)
-    model = EncoderClassifier(VOCAB, D, HEADS, WIDTH, LAYERS, CLASSES, LONGEST)
+    model = EncoderClassifier(VOCAB, D, HEADS, WIDTH, layers, CLASSES, LONGEST)
     model.eval()
     return model
 
@@ -64,7 +64,17 @@ def test_order(EncoderClassifier):
 
 
 def _moves(a, b):
-    return bool((a - b).abs().max() > 1e-4)
+    return not bool((a - b).abs().max() <= 1e-4)  # NaN counts as a move
+
+
+def _places_that_move(model, ids, padding, row, places):
+    """For each of the places, whether another id there moves the logits of the row."""
+    before, moved = _run(model, ids, padding)[row], []
+    for place in places:
+        other = ids.clone()
+        other[row, place] = (other[row, place] + 5) % VOCAB
+        moved.append(_moves(_run(model, other, padding)[row], before))
+    return moved
 
 
 def probe_shape(EncoderClassifier):
@@ -84,6 +94,41 @@ def probe_amount_of_padding_moves(EncoderClassifier):
     model, (ids, padding) = _model(EncoderClassifier), _batch()
     together = _run(model, ids, padding)
     return [_moves(together[row], _run(model, ids[row : row + 1, :n])[0]) for row, n in enumerate(LENGTHS)]
+
+
+def probe_padded_places_that_move_one_layer(EncoderClassifier):
+    return _places_that_move(_model(EncoderClassifier, 1), *_batch(), 2, range(2, 7))
+
+
+def probe_padded_places_that_move_no_layer(EncoderClassifier):
+    return _places_that_move(_model(EncoderClassifier, 0), *_batch(), 2, range(2, 7))
+
+
+def probe_real_places_that_move_beside_padding(EncoderClassifier):
+    return _places_that_move(_model(EncoderClassifier, 1), *_batch(), 1, range(4))
+
+
+def probe_more_padding_moves_no_layer(EncoderClassifier):
+    model, (ids, padding) = _model(EncoderClassifier, 0), _batch()
+    return _moves(_run(model, ids, padding)[1], _run(model, ids[1:2, :4])[0])
+
+
+def probe_more_padding_scales(EncoderClassifier):
+    model, (ids, padding) = _model(EncoderClassifier, 1), _batch()
+    three, five, seven = (_run(model, ids[2:, :n], padding[2:, :n]) for n in (3, 5, 7))
+    early, late = (three - five) / (1 / 3 - 1 / 5), (five - seven) / (1 / 5 - 1 / 7)
+    return _moves(three, seven) and bool((early - late).norm() < 1e-3 * late.norm())  # a constant plus one over N
+
+
+def probe_changes_in_padding(EncoderClassifier):
+    model, (ids, padding) = _model(EncoderClassifier, 1), _batch()
+    one, two = ids.clone(), ids.clone()
+    one[2, 5], two[2, 6] = (ids[2, 5] + 5) % VOCAB, (ids[2, 6] + 5) % VOCAB
+    both = torch.where(one == ids, two, one)
+    before, *after = (_run(model, x, padding)[2] for x in (ids, one, two, both))
+    if not _moves(after[2], before):
+        return "move nothing"
+    return "act together" if _moves(after[0] + after[1] - before, after[2]) else "add up"
 
 
 def probe_more_padding_moves(EncoderClassifier):

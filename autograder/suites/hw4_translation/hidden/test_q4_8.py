@@ -55,15 +55,15 @@ def test_float32(cached_greedy_decode, Transformer, rng):
 
 
 @pytest.mark.weight(2)
-def test_encoder_runs_once(cached_greedy_decode, Transformer, in_box, rng):
+def test_encoder_once_per_sentence(cached_greedy_decode, Transformer, in_box, rng):
     """Counted: every sentence goes through the encoder once, however many tokens are written."""
     problem = draw_problem(rng)
     model = loaded(Transformer, problem.weights, problem.sizes)
     got, rows = in_box(encoder_rows, cached_greedy_decode, model, *problem.arguments())
     compare_rows(got, problem.greedy, problem, "the result")
     sentences = len(problem.src)
-    check(max(rows) <= sentences, f"{sentences} sentences were given, and {max(rows)} went through a layer of the encoder: "
-          "what comes out of encode stays the same at every step")
+    check(max(rows) <= sentences, f"{sentences} sentences were given, and {max(rows)} went through a layer of the "
+          "encoder: what comes out of encode stays the same at every step")
 
 
 SMALL = (5, 6, 4, 2, 4, 1)  # narrow and long: here the cost of attention shows, and not that of the projections
@@ -78,7 +78,8 @@ def test_work_per_token(cached_greedy_decode, Transformer, in_box, rng):
     model, padding = loaded(Transformer, weights, SMALL), torch.zeros_like(src, dtype=torch.bool)
     found = in_box(decoding_work, cached_greedy_decode, model, src, padding, BOS, EOS, list(LENGTHS))
     for length, (written, _) in zip(LENGTHS, found, strict=True):
-        check(set(written) == {length}, f"with max_len = {length} and no EOS the rows have {sorted(set(written))} tokens")
+        check(set(written) == {length}, f"with max_len = {length} and no EOS the rows have "
+              f"{sorted(set(written))} tokens")
     flops = [count for _, count in found]
     spans = list(zip(LENGTHS, LENGTHS[1:], strict=False))
     costs = [(flops[i + 1] - flops[i]) / (b - a) for i, (a, b) in enumerate(spans)]
@@ -86,8 +87,9 @@ def test_work_per_token(cached_greedy_decode, Transformer, in_box, rng):
     check(min(costs) > 0, "the count of operations does not grow with the number of tokens")
     power = math.log(costs[-1] / costs[0]) / math.log(middles[-1] / middles[0])
     check(power < 1.4, f"around token {middles[0]:.0f} one more token costs {costs[0]:,.0f} operations, around token "
-          f"{middles[-1]:.0f} {costs[-1]:,.0f}: that grows like the number of tokens to the power of {power:.1f}, and 1 is "
-          "enough. With the keys and values of earlier tokens kept, one new query looks at them; nothing is decoded again")
+          f"{middles[-1]:.0f} {costs[-1]:,.0f}: that grows like the number of tokens to the power of {power:.1f}, and "
+          "1 is enough. With the keys and values of earlier tokens kept, one new query looks at them, and nothing is "
+          "decoded again")
 
 
 def _endless(rng):

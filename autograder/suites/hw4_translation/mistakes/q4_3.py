@@ -49,8 +49,8 @@ def smoothed_loss(logits, labels, pad_id, smoothing=0.1):
 
 
 # %% pad-class-left-out
-"""You give the padding token no share of the smoothing. The contract is PyTorch's: all V words share it equally,
-that one too."""
+"""You give the padding token no share of the smoothing. As in PyTorch, all V words share it equally, that one
+too."""
 def smoothed_loss(logits, labels, pad_id, smoothing=0.1):
     real = labels != pad_id
     V = logits.shape[-1]

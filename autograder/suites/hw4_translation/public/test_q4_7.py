@@ -56,8 +56,8 @@ def test_best_of_all(beam_search, Transformer):
     for length_penalty, best in BEST.items():
         got = _two_steps(beam_search, Transformer, length_penalty)
         for i, (row, expected) in enumerate(zip(got, best, strict=True)):
-            check(row == expected, f"with length penalty {length_penalty} sentence {i} gives {row}; {expected} has a better "
-                  "score: (sum of log-probabilities, EOS included) / (their number) ** length_penalty")
+            check(row == expected, f"with length penalty {length_penalty} sentence {i} gives {row}; {expected} has a "
+                  "better score: (sum of log-probabilities, EOS included) / (their number) ** length_penalty")
 
 
 def test_alone(beam_search, Transformer):
@@ -146,7 +146,7 @@ def probe_form(beam_search, Transformer):
     return [type(got).__name__ in ("list", "tuple"), len(got)]
 
 
-HARD = ((17, 5, 2, 0.0), (17, 19, 2, 1.0), (20, 11, 3, 0.0))  # sentences on which a narrow beam alone loses what greedy decoding finds
+HARD = ((17, 5, 2, 0.0), (17, 19, 2, 1.0), (20, 11, 3, 0.0))  # a narrow beam alone loses what greedy finds
 
 
 def _hard(beam_search, Transformer, seed, i, width, length_penalty):

@@ -61,8 +61,8 @@ def test_encoder_runs_once(cached_greedy_decode, Transformer):
 def test_work(cached_greedy_decode, Transformer):
     """Counted: the 24th token costs about as much as the 8th, and not three times as much."""
     early, late = _costs(cached_greedy_decode, Transformer)
-    check(late <= 2 * early, f"a token around step 8 costs {early:,.0f} operations, one around step 24 {late:,.0f}: what is "
-          "computed again that the cache could have kept?")
+    check(late <= 2 * early, f"a token around step 8 costs {early:,.0f} operations, one around step 24 {late:,.0f}: "
+          "what is computed again that the cache could have kept?")
 
 
 def _costs(cached_greedy_decode, Transformer):

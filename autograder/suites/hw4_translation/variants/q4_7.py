@@ -143,7 +143,7 @@ def beam_search(model, src, src_padding, bos_id, eos_id, max_len, width, length_
         rows, sums = [[bos_id]], [0.0]
         for n in range(1, max_len + 1):
             logp = logp_of(rows)[:, -1]
-            totals = logp + torch.tensor(sums).to(logp)[:, None]
+            totals = logp + torch.tensor(sums, dtype=logp.dtype, device=logp.device)[:, None]
             for row, total in zip(rows, totals[:, eos_id].tolist(), strict=True):
                 heapq.heappush(ended, (-total / n**length_penalty, row[1:]))
             totals[:, eos_id] = -math.inf

@@ -81,13 +81,14 @@ def test_patchify_values(patchify, rng):
     for B, C, rows, cols, p in SIZES:
         H, W = rows * p, cols * p
         images = _draw(rng, B, C, H, W)
-        got = tensor(patchify(images, p), f"patchify of {[B, C, H, W]} with patch {p}", (B, rows * cols, C * p * p), F64)
+        what = f"patchify of {[B, C, H, W]} with patch {p}"
+        got = tensor(patchify(images, p), what, (B, rows * cols, C * p * p), F64)
         sizes = _grid(B, C, rows, cols, p)
         causes = {why: _as(images, "bchiwj", order, sizes, got.shape) for order, why in WRONG_ORDERS.items()}
         causes["height and width have changed places"] = _as(images.mT, "bchiwj", "bhwcij", sizes, got.shape)
-        causes["a patch gathers pixels that lie apart; it is a block of neighbours: unfold the height as (rows, patch), "
-               "not as (patch, rows)"] = _as(images, "bcihjw", "bhwcij", sizes, got.shape)
-        same_or_because(got, _patchify(images, p), f"patchify of {[B, C, H, W]} with patch {p}", causes, **EXACT)
+        causes["a patch gathers pixels that lie apart; it is a block of neighbours: unfold the height as (rows, p), "
+               "not as (p, rows)"] = _as(images, "bcihjw", "bhwcij", sizes, got.shape)
+        same_or_because(got, _patchify(images, p), what, causes, **EXACT)
 
 
 @pytest.mark.weight(3)
@@ -114,7 +115,8 @@ def test_inverses(patchify, unpatchify, rng):
         H, W, N, K = rows * p, cols * p, rows * cols, C * p * p
         images, patches = _draw(rng, B, C, H, W), _draw(rng, B, N, K)
         cut = tensor(patchify(images, p), f"patchify of {[B, C, H, W]} with patch {p}", (B, N, K), F64)
-        same(unpatchify(cut, p, C, H, W), images, f"unpatchify(patchify(images)) for {[B, C, H, W]}, patch {p}", **EXACT)
+        told = f"for {[B, C, H, W]}, patch {p}"
+        same(unpatchify(cut, p, C, H, W), images, f"unpatchify(patchify(images)) {told}", **EXACT)
         whole = tensor(unpatchify(patches, p, C, H, W), f"unpatchify to {[B, C, H, W]}", (B, C, H, W), F64)
         same(patchify(whole, p), patches, f"patchify(unpatchify(patches)) for {[B, C, H, W]}, patch {p}", **EXACT)
 
@@ -137,7 +139,8 @@ def test_pixels_move_alone(patchify, rng):
         other[b, c, i, j] += 1
         moved = tensor(patchify(other, 3), "patchify of [3, 2, 6, 12] with patch 3", (3, 8, 18), F64) != before
         found, expected = moved.nonzero().tolist(), [[b, i // 3 * 4 + j // 3, c * 9 + i % 3 * 3 + j % 3]]
-        check(found == expected, f"channel {c} of the pixel in row {i}, column {j} of image {b} is found at {found[:3]} "
+        check(found == expected, f"channel {c} of the pixel in row {i}, column {j} of image {b} is found at "
+              f"{found[:3]} "
               f"in [B, N, C * patch * patch], expected at {expected[0]}")
 
 

@@ -64,9 +64,10 @@ def _causes(x, old, new):
             lambda: _interpolated(x, old, new, "nearest"),
         "old positions are averaged over areas, and bicubic interpolation is asked for":
             lambda: _interpolated(x, old, new, "area"),
-        "the features were not moved in front before the grid was unfolded: [1, N, D] was reshaped to [1, D, rows, cols] "
+        "the features were not moved in front before the grid was unfolded: [1, N, D] was reshaped to [1, D, rows, "
+        "cols] "
         "straight away": torn,
-        "the resized grid was not moved back: features must come last before it is flattened to [1, N, D]": not_put_back,
+        "the resized grid was not moved back: features come last before it is flattened to [1, N, D]": not_put_back,
         "the new grid is flattened column by column; positions are in row-major order": column_major,
         "the grids are (rows, cols), and here rows and cols have changed places": swapped,
         "the new grid's rows and cols have changed places": lambda: _interpolated(x, old, (new_cols, new_rows)),
@@ -132,7 +133,8 @@ def test_transposed(resize_positions, rng):
     got = tensor(resize_positions(x, old, new), "the positions", (1, 24, D), F64)
     turned = x.reshape(1, *old, D).transpose(1, 2).reshape(1, 15, D)
     other = tensor(resize_positions(turned, old[::-1], new[::-1]), "the positions", (1, 24, D), F64)
-    same(other.reshape(1, 4, 6, D).transpose(1, 2).reshape(1, 24, D), got, "positions that were transposed, resized and "
+    same(other.reshape(1, 4, 6, D).transpose(1, 2).reshape(1, 24, D), got, "positions that were transposed, resized "
+         "and "
          "transposed back")
     _value(resize_positions, x, old, new)
 
@@ -169,9 +171,9 @@ def test_float32(resize_positions, rng):
     """float32 in, float32 out."""
     for old, new in (((3, 4), (5, 7)), ((6, 5), (3, 4)), ((3, 4), (3, 4))):
         x = _draw(rng, *old)
-        got = tensor(resize_positions(x.float(), old, new), f"float32 positions of {old} for {new}", (1, new[0] * new[1], D),
-                     torch.float32)
-        same(got, _interpolated(x, old, new).float(), f"float32 positions of {old} for {new}", rtol=1e-3, atol=1e-4)
+        what = f"float32 positions of {old} for {new}"
+        got = tensor(resize_positions(x.float(), old, new), what, (1, new[0] * new[1], D), torch.float32)
+        same(got, _interpolated(x, old, new).float(), what, rtol=1e-3, atol=1e-4)
 
 
 @pytest.mark.weight(0.5)

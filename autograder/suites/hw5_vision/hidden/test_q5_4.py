@@ -34,7 +34,8 @@ def _mine(MAPHead, weights, *options, n_heads=H, **more):
     head = MAPHead(D, n_heads, *options, **more)
     found = head.parameter_shapes()
     for name, value in weights.items():
-        check(name in found, f"there is no parameter `{name}`: the parts are probe, attn (q_proj, k_proj, v_proj, o_proj), "
+        check(name in found, f"there is no parameter `{name}`: the parts are probe, attn (q_proj, k_proj, v_proj, "
+              "o_proj), "
               f"norm, and mlp (fc1, fc2); found {', '.join(found) or 'none'}")
         check(tuple(found[name]) == tuple(value.shape), f"`{name}` has shape {list(found[name])}, expected "
               f"{list(value.shape)}")
@@ -47,7 +48,8 @@ def _mine(MAPHead, weights, *options, n_heads=H, **more):
 
 def _run(head, x, padding=None, what="the output"):
     got = head(x) if padding is None else head(x, key_padding_mask=padding)
-    check(not isinstance(got, (tuple, list)), "forward returns one tensor [B, D], not a tuple (attention returns a pair: "
+    check(not isinstance(got, (tuple, list)), "forward returns one tensor [B, D], not a tuple (attention returns a "
+          "pair: "
           "take its output)")
     if isinstance(got, torch.Tensor) and got.shape == (len(x), 1, D):
         raise Wrong(f"{what} has shape {[len(x), 1, D]}, expected [B, D] = {[len(x), D]}: take out the one token")
@@ -122,7 +124,8 @@ def _causes(x, w, padding, n_heads):
         "the norm is missing: x + mlp(norm(x))": result(end=lambda z, norm, mlp: z + mlp(z)),
         "the residual starts from the normalised x; it starts from x itself":
             result(end=lambda z, norm, mlp: norm(z) + mlp(norm(z))),
-        "the norm comes after the sum; it belongs in front of the mlp": result(end=lambda z, norm, mlp: norm(z + mlp(z))),
+        "the norm comes after the sum; it belongs in front of the mlp":
+            result(end=lambda z, norm, mlp: norm(z + mlp(z))),
         "the mlp's result is normalised, not what goes into it": result(end=lambda z, norm, mlp: z + norm(mlp(z))),
         "the norm and the mlp are missing": result(end=lambda z, norm, mlp: z),
         "the tokens are the queries, averaged afterwards; the one query is the probe": result(query=x),

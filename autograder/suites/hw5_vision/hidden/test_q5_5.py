@@ -84,7 +84,7 @@ class Twin(nn.Module):
         if self.pool == "cls":
             cls = self.cls.expand(len(x), -1, -1)
             x = torch.cat([x, cls] if wrong.get("cls_last") else [cls, x], 1)
-        for i, layer in enumerate(self.layers):
+        for layer in self.layers:
             x = (self.layers[0] if wrong.get("one_layer") else layer)(x)
         norm, pool = wrong.get("norm", self.norm), wrong.get("pool", self._pooled)
         return wrong.get("head", self.head)(norm(pool(x)) if wrong.get("norm_last") else pool(norm(x)))
@@ -153,7 +153,8 @@ def _pair(ViT, rng, pool, sizes=SIZES):
     twin = Twin(rng, pool, hidden, **sizes)
     state = twin.state()
     for name, value in state.items():
-        check(name in found, f'with pool="{pool}" there is no parameter `{name}`: the parts are embed, positions, layers, '
+        check(name in found, f'with pool="{pool}" there is no parameter `{name}`: the parts are embed, positions, '
+              'layers, '
               f'norm, head{", cls" if pool == "cls" else ", map_head" if pool == "map" else ""}')
         check(tuple(found[name]) == tuple(value.shape), f"`{name}` has shape {list(found[name])}, expected "
               f"{list(value.shape)}" + (": positions are for the patches only" if name == "positions" else ""))
@@ -260,7 +261,8 @@ def test_images_stay_apart(ViT, rng, pool):
     order = torch.tensor([2, 0, 3, 1])
     same(_run(vit, images[order]), together[order], "the logits of a reordered batch")
     for row in range(4):
-        same(_run(vit, images[row : row + 1]), together[row : row + 1], f"the logits of image {row} as a batch of its own")
+        same(_run(vit, images[row : row + 1]), together[row : row + 1], f"the logits of image {row} as a batch of its "
+             "own")
     check((together[0] - together[1]).abs().max() > 1e-6, "two different images have the same logits")
     same(together, twin(images).detach(), "the logits")
 
@@ -308,7 +310,8 @@ def test_together(ViT, rng):
         vit, twin = _pair(ViT, rng, pool)
         for side in ((12, 12), (8, 20)):
             images = _images(rng, 2, side)
-            same(_run(vit, images), twin(images).detach(), f'the logits of images of {side[0]} x {side[1]}, pool="{pool}"')
+            same(_run(vit, images), twin(images).detach(), f'the logits of images of {side[0]} x {side[1]}, '
+                 f'pool="{pool}"')
 
 
 @POOLS

@@ -12,7 +12,7 @@ from course_utils.training_watch import watch_training
 from course_utils.vision import BAR, SMALL_STEPS, evaluate_marked, load_model, train_small
 
 CLASSES = 10
-SMALL_BAR = 0.5  # of the small run; see docs/thresholds.md
+SMALL_BAR = 0.4  # of the small run; see docs/thresholds.md
 
 
 def _answers(rng, n, share):
@@ -29,7 +29,8 @@ def _accuracy(evaluate, in_box, answers, labels, batch):
     shifted = ((answers + 1) % CLASSES == labels).double()
     batches = right.split(batch)
     expected = right.mean().item()
-    same_or_because(got, expected, f"evaluate for {int(right.sum())} right answers of {len(labels)}, batches of {batch}", {
+    what = f"evaluate for {int(right.sum())} right answers of {len(labels)}, batches of {batch}"
+    same_or_because(got, expected, what, {
         "accuracies of batches were averaged, and the last batch is smaller; count images":
             torch.stack([part.mean() for part in batches]).mean().item(),
         "this is a percentage; a share from 0 to 1 is asked for": 100 * expected,
@@ -53,7 +54,11 @@ def test_accuracy_over_all_images(evaluate, in_box, rng):
 def test_extremes(evaluate, in_box, rng):
     """All answers right is 1, none right is 0."""
     for share in (1.0, 0.0):
-        _accuracy(evaluate, in_box, *_answers(rng, 21, share), 8)
+        answers, labels = _answers(rng, 21, share)
+        got = number(in_box(evaluate_marked, evaluate, answers, labels, 8), "evaluate")
+        check(abs(got - share) < 1e-6, f"evaluate is {got:.4g} where {'all' if share else 'no'} answers are right, "
+              "expected "
+              f"{share:.0f} (count in evaluation mode)")
 
 
 def _task(rng, n=320):
@@ -67,7 +72,8 @@ def test_trains_in_training_mode(train_classifier, in_box, rng):
     """The model is in training mode at every step, whatever its mode before."""
     modes = in_box(watch_training, train_classifier, *_task(rng), 32, 2)["modes"]
     check(len(modes) > 0, "the model was never called with gradients switched on")
-    check(all(modes), f"the model was in evaluation mode in {modes.count(False)} of {len(modes)} steps: call model.train()")
+    check(all(modes), f"the model was in evaluation mode in {modes.count(False)} of {len(modes)} steps: call "
+          "model.train()")
 
 
 def test_uses_every_batch(train_classifier, in_box, rng):
@@ -76,16 +82,17 @@ def test_uses_every_batch(train_classifier, in_box, rng):
     for epochs in (1, 3):
         seen = in_box(watch_training, train_classifier, images, labels, 32, epochs)
         wanted = 90 * epochs if seen["counted"] else 90
-        check(seen["images"] >= wanted, f"{seen['images']} images were trained on; {epochs} epochs of 90 have {90 * epochs}")
-        check(seen["backwards"] >= -(-wanted // 32), f"{seen['backwards']} gradients were computed; {epochs} epochs have "
-              f"{3 * epochs} batches")
+        told = f"{epochs} {'epoch' if epochs == 1 else 'epochs'} of 90 images in 3 batches"
+        check(seen["images"] >= wanted, f"{seen['images']} images were trained on in {told}")
+        check(seen["backwards"] >= wanted // 30, f"{seen['backwards']} gradients were computed in {told}")
 
 
 def test_gradients_are_fresh(train_classifier, in_box, rng):
     """Each step starts from a gradient of its own: the old one is forgotten."""
     seen = in_box(watch_training, train_classifier, *_task(rng), 32, 1)
     check(seen["backwards"] > 0, "no gradient was ever computed")
-    check(seen["stale"] == 0, f"in {seen['stale']} of {seen['backwards']} steps the new gradient was added to an old one: "
+    check(seen["stale"] == 0, f"in {seen['stale']} of {seen['backwards']} steps the new gradient was added to an old "
+          "one: "
           "call optimizer.zero_grad() in every step")
 
 
@@ -99,7 +106,8 @@ def test_loss_is_cross_entropy(train_classifier, in_box, rng):
         return  # the function deals with batches in its own way, and labels cannot be told
     right = logits.softmax(-1) - F.one_hot(labels, CLASSES)
     cosine = F.cosine_similarity(first["slope"].double().flatten(), right.flatten(), 0).item()
-    check(cosine > 0.9, f"the gradient at the logits points elsewhere than that of their cross-entropy (cosine {cosine:.2f})"
+    check(cosine > 0.9, f"the gradient at the logits points elsewhere than that of their cross-entropy (cosine "
+          f"{cosine:.2f})"
           ": is there a softmax in front of the cross-entropy, which has its own, or another loss?")
 
 
@@ -111,7 +119,8 @@ def test_loss_falls(train_classifier, in_box, rng):
     logits = images.flatten(1) @ seen["weight"].mT + seen["bias"]
     check(logits.isfinite().all(), "after training the model's weights are not finite")
     loss, accuracy = F.cross_entropy(logits, labels).item(), (logits.argmax(-1) == labels).double().mean().item()
-    check(loss < 2.303 - 0.03, f"in 60 steps the loss of a linear model went from 2.303 to {loss:.3f}: does the optimizer "
+    check(loss < 2.303 - 0.03, f"in 60 steps the loss of a linear model went from 2.303 to {loss:.3f}: does the "
+          "optimizer "
           "have this model's parameters, is `step` called, is the default rate large enough?")
     check(accuracy > 0.5, f"after 60 steps a linear model is right on {accuracy:.0%} of ten simple patterns")
 
@@ -142,9 +151,11 @@ def test_learns_to_see(ViT, train_classifier, in_box, rng):
         if reached >= BAR:
             return
         told = f"your checkpoint is right on {reached:.1%} of the held-out digits, and {BAR:.0%} are asked for"
-    seed = int(torch.randint(10**6, (1,), generator=rng))
-    model = in_box(train_small, ViT, train_classifier, seed=seed, steps=SMALL_STEPS, pool="map")
-    model.eval()
-    reached = _held_out(model, test.images, test.labels)
-    check(reached >= SMALL_BAR, f"after {SMALL_STEPS} steps of your train_classifier with its own defaults, a small ViT is "
-          f"right on {reached:.0%} of the held-out digits, and {SMALL_BAR:.0%} are asked for (the checkpoint: {told})")
+    for seed in torch.randint(10**6, (2,), generator=rng).tolist():  # a second chance for those who learn by luck
+        model = in_box(train_small, ViT, train_classifier, seed=seed, steps=SMALL_STEPS, pool="map")
+        model.eval()
+        reached = _held_out(model, test.images, test.labels)
+        if reached >= SMALL_BAR:
+            return
+    check(False, f"after {SMALL_STEPS} steps of your train_classifier with its own defaults, a small ViT is right on "
+          f"{reached:.0%} of the held-out digits, and {SMALL_BAR:.0%} are asked for (the checkpoint: {told})")

@@ -32,7 +32,8 @@ def test_shape_of_the_logits(SmallCNN, in_box, rng):
         check(logits.isfinite().all(), "the logits are not finite")
     one = torch.ones(7)
     check(not torch.allclose(logits.sum(-1), one, atol=1e-4), "these are probabilities: logits come before the softmax")
-    check(not torch.allclose(logits.exp().sum(-1), one, atol=1e-4), "these are log-probabilities: logits come before the "
+    check(not torch.allclose(logits.exp().sum(-1), one, atol=1e-4), "these are log-probabilities: logits come before "
+          "the "
           "softmax")
     check((logits - logits.mean(0)).abs().max() > 1e-7, "different images have the same logits")
 
@@ -43,7 +44,8 @@ def test_digits_stay_apart(SmallCNN, in_box, rng):
     together = tensor(model(images), "the logits", (4, 10))
     same(model(images), together, "the logits of a second call", rtol=1e-4, atol=1e-5)
     for row in range(4):
-        same(model(images[row : row + 1]), together[row : row + 1], f"the logits of image {row} alone", rtol=1e-3, atol=1e-4)
+        alone = model(images[row : row + 1])
+        same(alone, together[row : row + 1], f"the logits of image {row} alone", rtol=1e-3, atol=1e-4)
 
 
 @pytest.mark.weight(2)
@@ -51,7 +53,8 @@ def test_is_convolutional(SmallCNN, in_box):
     """It sees through at least two convolutions with a kernel larger than 1, one after the other."""
     kernels = [tuple(kernel) for kernel in in_box(cnn_facts, SmallCNN)["kernels"]]
     wide = [kernel for kernel in kernels if max(kernel) > 1]
-    check(len(wide) >= 2, f"a call uses convolutions (nn.Conv2d) with the kernels {kernels}, and at least two larger than 1 "
+    check(len(wide) >= 2, f"a call uses convolutions (nn.Conv2d) with the kernels {kernels}, and at least two larger "
+          "than 1 "
           "are asked for")
 
 
@@ -65,7 +68,8 @@ def test_is_local(SmallCNN, in_box):
 def test_moves_along(SmallCNN, in_box):
     """Shift the image, and the first feature map shifts along."""
     error = in_box(cnn_facts, SmallCNN)["shift"]
-    check(error < 1e-3, "when the image is shifted the first feature map does not shift along: does the convolution see "
+    check(error < 1e-3, "when the image is shifted the first feature map does not shift along: does the convolution "
+          "see "
           "the image itself, [B, C, H, W]?")
 
 
@@ -99,13 +103,17 @@ def test_efficiency(data_efficiency, in_box):
     except (ValueError, TypeError) as error:
         check(False, f"data_efficiency({SIZES}): {error}")
     for name, values in accuracies.items():
-        check(all(0 <= value <= 1 for value in values), f'the accuracies of "{name}" are {[round(v, 4) for v in values]}; '
+        check(all(0 <= value <= 1 for value in values), f'the accuracies of "{name}" are '
+              f'{[round(v, 4) for v in values]}; '
               "shares from 0 to 1 are asked for")
         much, little = values
-        check(little <= LITTLE, f'after training on 20 digits "{name}" is said to be right on {little:.0%}: is it measured on '
+        check(little <= LITTLE, f'after training on 20 digits "{name}" is said to be right on {little:.0%}: is it '
+              'measured on '
               "held-out digits, trained on 20 only, and are the results in the order of the sizes?")
-        check(much >= MUCH, f'after training on 1,500 digits "{name}" is right on {much:.0%} of the held-out ones, and guessing '
+        check(much >= MUCH, f'after training on 1,500 digits "{name}" is right on {much:.0%} of the held-out ones, '
+              'and guessing '
               "gives 10%: does it train at all?")
     gain = sum(much - little for much, little in accuracies.values()) / 2
-    check(gain >= GAIN, f"with 1,500 digits to train on instead of 20 the accuracies rise by {gain:.1%} on average: is each "
+    check(gain >= GAIN, f"with 1,500 digits to train on instead of 20 the accuracies rise by {gain:.1%} on average: "
+          "is each "
           "model trained on as many images as the size says?")

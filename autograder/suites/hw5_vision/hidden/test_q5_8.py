@@ -57,7 +57,8 @@ def _rollout_causes(weights):
         "column 0 is returned; row 0 is asked for": right[:, :, 0],
         "the last row is returned; row 0 is asked for": right[:, -1],
         "the mean of all rows is returned; row 0 is asked for": right.mean(1),
-        "only the first head counts; take the mean over the heads": _chain([(w.double()[:, 0] + eye) / 2 for w in weights])[:, 0],
+        "only the first head counts; take the mean over the heads":
+            _chain([(w.double()[:, 0] + eye) / 2 for w in weights])[:, 0],
         "the largest head counts; take the mean over the heads": _chain(top)[:, 0],
         "the largest head counts, normalised; take the mean over the heads":
             _chain([t / t.sum(-1, keepdim=True) for t in top])[:, 0],
@@ -90,7 +91,8 @@ def test_rollout_rows(attention_rollout, rng):
         got = tensor(attention_rollout(_layers(rng, n, 3, 2, 5)), f"the rollout of {n} layers", (3, 5), F64)
         same(got.sum(-1), torch.ones(3, dtype=F64), f"the sum of each row after {n} layers")
         check((got >= 0).all(), "a share is negative")
-        check((got[:, 0] >= 0.5**n - 1e-9).all(), "the residual road keeps half of token 0 in each layer, and here less "
+        check((got[:, 0] >= 0.5**n - 1e-9).all(), "the residual road keeps half of token 0 in each layer, and here "
+              "less "
               "has arrived")
 
 
@@ -129,7 +131,8 @@ class Twin(nn.Module):
         self.conv = nn.Conv2d(C, D, P, stride=P)
         self.positions = nn.Parameter(torch.zeros(1, (SIDE // P) ** 2, D))
         self.layers = nn.ModuleList(
-            nn.TransformerEncoderLayer(D, H, WIDTH, 0.0, "gelu", batch_first=True, norm_first=True) for _ in range(LAYERS)
+            nn.TransformerEncoderLayer(D, H, WIDTH, 0.0, "gelu", batch_first=True, norm_first=True)
+            for _ in range(LAYERS)
         )
         self.norm, self.probe = nn.LayerNorm(D), nn.Parameter(torch.zeros(1, 1, D))
         self.attention = nn.MultiheadAttention(D, H, batch_first=True)
@@ -190,7 +193,8 @@ def _looked(got, images):
     B, N = len(images), images.shape[2] // P * (images.shape[3] // P)
     got = tensor(got, "map_attention", dtype=images.dtype)
     forms = [(B, N), (B, 1, N), (B, H, N), (B, H, 1, N), (B, images.shape[2] // P, images.shape[3] // P)]
-    check(tuple(got.shape) in forms, f"map_attention has shape {list(got.shape)}, expected [B, N] = {[B, N]}: one weight "
+    check(tuple(got.shape) in forms, f"map_attention has shape {list(got.shape)}, expected [B, N] = {[B, N]}: one "
+          "weight "
           "for each patch of each image")
     got = got.detach().reshape(B, -1, N).mean(1)
     check(not got.isnan().any(), "map_attention has NaN")

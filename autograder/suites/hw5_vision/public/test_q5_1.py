@@ -9,7 +9,7 @@ F64 = torch.float64
 
 
 def _numbered(B, C, H, W):
-    """Entries that tell where they come from: image b, channel c, row i, column j reads b * 10000 + c * 1000 + 10 i + j."""
+    """Entries that tell where they come from: 10000 * image + 1000 * channel + 10 * row + column."""
     b, c, i, j = (torch.arange(size, dtype=F64) for size in (B, C, H, W))
     return 10000 * b[:, None, None, None] + 1000 * c[:, None, None] + 10 * i[:, None] + j
 

@@ -55,7 +55,7 @@ def test_as_convolution(PatchEmbedding, as_convolution):
           f"covers one patch, {P} x {P}")
     convolution.double()
     got = tensor(convolution(images), "the convolution's output", (2, D, 2, 3))
-    same(got.flatten(2).mT, embedding(images), "the convolution's output read as tokens [B, N, D]", rtol=1e-5, atol=1e-5)
+    same(got.flatten(2).mT, embedding(images), "the convolution's output read as tokens", rtol=1e-5, atol=1e-5)
 
 
 def probe_tokens(PatchEmbedding):

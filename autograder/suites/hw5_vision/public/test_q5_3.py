@@ -49,7 +49,8 @@ def test_values(resize_positions):
     ):
         squares = torch.arange(old[0] * old[1], dtype=F64).square().reshape(1, -1, 1)  # 0, 1, 4, 9, ...
         got = resize_positions(squares, old, new)
-        same(got, torch.tensor(expected, dtype=F64).reshape(1, -1, 1), f"the squares 0, 1, 4, 9, ... on a grid {old}, for "
+        same(got, torch.tensor(expected, dtype=F64).reshape(1, -1, 1), f"the squares 0, 1, 4, 9, ... on a grid {old}, "
+             "for "
              f"a grid {new}", atol=1e-6)
 
 

@@ -32,7 +32,8 @@ def _module(MAPHead, weights=None, ratio=4, n_heads=H):
     head.double()
     weights, state = weights or _weights(ratio), dict(head.state_dict())
     for name, value in weights.items():
-        check(name in state, f"the head has no `{name}`: its parts are probe, attn (a MultiHeadAttention), norm, and mlp "
+        check(name in state, f"the head has no `{name}`: its parts are probe, attn (a MultiHeadAttention), norm, and "
+              "mlp "
               "with fc1 and fc2")
         tensor(state[name], name, value.shape)
     head.load_state_dict({**state, **weights})
@@ -92,7 +93,8 @@ def test_details(MAPHead):
           "mlp.fc2.weight": eye, "attn.o_proj.weight": zero}
     got = _run(_module(MAPHead, w, ratio=1), _x())
     expected = small + torch.tensor([0.8411919906, -0.1588080094] * 3, dtype=F64)  # the GELU of 1 and of -1
-    same(got, expected.expand(3, D), "the output for a vector of variance 1e-6, a gain of sqrt(2) and an mlp that is the "
+    same(got, expected.expand(3, D), "the output for a vector of variance 1e-6, a gain of sqrt(2) and an mlp that is "
+         "the "
          "GELU alone", atol=1e-8)
 
 

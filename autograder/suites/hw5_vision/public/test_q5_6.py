@@ -55,7 +55,8 @@ def test_the_model_learns(train_classifier):
     """After train_classifier the given model itself has a lower loss."""
     seen = _watched(train_classifier, epochs=8)
     loss = _loss(seen)
-    check(loss < 2.303 - 0.03, f"the loss of a linear model went from 2.303 to {loss:.3f} in 40 steps: is the optimizer "
+    check(loss < 2.303 - 0.03, f"the loss of a linear model went from 2.303 to {loss:.3f} in 40 steps: is the "
+          "optimizer "
           "given this model's parameters, is `step` called, and is the default rate large enough?")
 
 

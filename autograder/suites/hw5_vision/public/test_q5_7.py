@@ -12,14 +12,16 @@ from course_utils.vision import build, read_efficiency
 def test_logits(SmallCNN):
     """Two digits [2, 1, 28, 28] give logits [2, 10], and every parameter takes part."""
     facts = run_beside(cnn_facts, SmallCNN)
-    check(tuple(facts["shape"]) == (2, 10), f"the logits of two digits have shape {list(facts['shape'])}, expected [2, 10]")
+    check(tuple(facts["shape"]) == (2, 10), f"the logits of two digits have shape {list(facts['shape'])}, expected "
+          "[2, 10]")
     check(not facts["unused"], f"`{facts['unused'][:1]}` gets no gradient: it is not used")
 
 
 def test_convolutions(SmallCNN):
     """There are at least two convolutions with a kernel larger than 1."""
     wide = [kernel for kernel in run_beside(cnn_facts, SmallCNN)["kernels"] if max(kernel) > 1]
-    check(len(wide) >= 2, f"{len(wide)} convolutions (nn.Conv2d) with a kernel larger than 1 were used, at least 2 are asked "
+    check(len(wide) >= 2, f"{len(wide)} convolutions (nn.Conv2d) with a kernel larger than 1 were used, at least 2 "
+          "are asked "
           "for")
 
 

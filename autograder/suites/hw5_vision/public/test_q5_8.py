@@ -59,7 +59,8 @@ def test_rollout_sums_to_one(attention_rollout):
         got = tensor(attention_rollout(_layers(n)), f"the rollout of {n} layers", (2, 4), F64)
         same(got.sum(-1), torch.ones(2, dtype=F64), f"the sum of each row after {n} layers")
     eye = [torch.eye(4, dtype=F64).expand(2, 3, 4, 4)] * 3
-    same(attention_rollout(eye), torch.eye(4, dtype=F64)[:1].expand(2, 4), "the rollout when each token sees itself alone")
+    same(attention_rollout(eye), torch.eye(4, dtype=F64)[:1].expand(2, 4), "the rollout when each token sees itself "
+         "alone")
 
 
 def test_map_attention_looks(map_attention, ViT):

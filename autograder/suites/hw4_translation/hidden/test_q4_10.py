@@ -1,0 +1,138 @@
+"""Hidden checks of q4_10: evaluate_translation on models of known quality, and what the student's model has learned."""
+
+import pytest
+import torch
+from sacrebleu import corpus_bleu, corpus_chrf
+
+from autograder.judge.faults import StudentRaised
+from autograder.suites.hw4_translation.oracle import Translator, greedy_steps, loaded
+from course_utils.checking import Wrong, check, number
+from course_utils.data import BOS, EOS, PAD, number_words
+from course_utils.lively import lively_weights
+from course_utils.steps import brief_run
+from course_utils.translation import (
+    LANGUAGE,
+    LARGEST,
+    MAX_LEN,
+    SIZES,
+    brief_corpus,
+    corpus,
+    encode_pairs,
+    exact_match,
+    load_model,
+    translate,
+    vocabularies,
+)
+
+LOSS_BAR, BRIEF_BAR, FULL_BAR = 2.0, 0.5, 0.6  # see docs/thresholds.md
+LONGEST = 10  # of the outputs with which scores are tested, far below any max_len
+
+
+def _padded(rows):
+    width = max(map(len, rows))
+    ids = torch.tensor([[*row, *[PAD] * (width - len(row))] for row in rows])
+    return ids, torch.arange(width) >= torch.tensor([len(row) for row in rows])[:, None]
+
+
+def _speaker(rng):
+    """Weights with which a model of the stated sizes translates nonsense, and sentences with what it says to them."""
+    source, target = vocabularies()
+    sizes = (len(source), len(target), *(SIZES[name] for name in ("d_model", "n_heads", "d_ff", "n_layers")))
+    for _ in range(20):
+        seed = int(torch.randint(2**31, (1,), generator=rng))
+        weights = lively_weights(seed, *sizes)
+        weights["tgt_embed.weight"][EOS] *= 2  # so that many sentences end early
+        weights = {name: value.float() for name, value in weights.items()}
+        pairs = number_words(LANGUAGE, 80, seed % 1000, LARGEST)
+        src, padding = _padded([source.encode(words) for words, _ in pairs])
+        oracle = Translator({name: value.double() for name, value in weights.items()}, SIZES["n_heads"])
+        steps, leads = greedy_steps(oracle, src, padding, BOS, LONGEST)
+        said = []
+        for (words, _), row, lead in zip(pairs, steps, leads, strict=True):
+            if EOS in row and row.index(EOS) >= 4 and min(lead) > 1e-2:
+                row = row[: row.index(EOS)]
+                if min(row) > EOS:  # none of the special tokens, which a vocabulary leaves out
+                    said.append((words, target.decode(row)))
+        if len({tuple(row) for _, row in said}) >= 4 and len(said) >= 6:
+            return {name: value.double() for name, value in weights.items()}, sizes, said[:8]
+    raise RuntimeError("no speaker was found")
+
+
+def _scores(evaluate_translation, model, pairs):
+    got = evaluate_translation(model, [(list(a), list(b)) for a, b in pairs])
+    check(isinstance(got, dict), "evaluate_translation gives a dict with the keys exact, bleu and chrf")
+    missing = [key for key in ("exact", "bleu", "chrf") if key not in got]
+    check(not missing, f"evaluate_translation's dict has no {', '.join(missing)}")
+    return {key: number(got[key], f"the score {key!r}") for key in ("exact", "bleu", "chrf")}
+
+
+def _told(key, got, expected):
+    message = f"{key} is {got:.4f}, expected {expected:.4f}"
+    if expected and abs(got - 100 * expected) < 0.1:
+        return f"{message}: a share from 0 to 1 is asked for, not percent"
+    if expected and abs(100 * got - expected) < 0.1:
+        return f"{message}: a score from 0 to 100 is asked for, not a share"
+    return message
+
+
+def test_right_translations(evaluate_translation, Transformer, rng):
+    """Where every translation is the reference, exact is 1, and BLEU and chrF are 100."""
+    weights, sizes, said = _speaker(rng)
+    got = _scores(evaluate_translation, loaded(Transformer, weights, sizes), said)
+    for key, expected in (("exact", 1.0), ("bleu", 100.0), ("chrf", 100.0)):
+        check(abs(got[key] - expected) < 1e-3, _told(key, got[key], expected))
+
+
+@pytest.mark.weight(2)
+def test_scores(evaluate_translation, Transformer, rng):
+    """For a model of which some translations are right, the scores are those of the definition and of sacrebleu."""
+    weights, sizes, said = _speaker(rng)
+    changed = [[*row[: 2 + i % 3], *row[3:], row[0]] if i % 3 else row for i, (_, row) in enumerate(said)]
+    pairs = [(words, row) for (words, _), row in zip(said, changed, strict=True)]
+    outputs, references = [" ".join(row) for _, row in said], [" ".join(row) for _, row in pairs]
+    got = _scores(evaluate_translation, loaded(Transformer, weights, sizes), pairs)
+    exact = sum(a == b for a, b in zip(outputs, references, strict=True)) / len(pairs)
+    check(abs(got["exact"] - exact) < 1e-3, _told("exact", got["exact"], exact))
+    bleus = [corpus_bleu(outputs, [references], tokenize=t, force=True).score for t in ("none", "13a")]
+    check(min(abs(got["bleu"] - bleu) for bleu in bleus) < 0.5, _told("bleu", got["bleu"], bleus[0]))
+    chrf = corpus_chrf(outputs, [references]).score
+    check(abs(got["chrf"] - chrf) < 0.5, _told("chrf", got["chrf"], chrf))
+
+
+def _learned(in_box, parts, rng):
+    """Losses (None where a checkpoint was loaded) and exact match of the checkpoint, or of a model after a brief run."""
+    make_model, pad_batch, teacher_forcing, train_step, greedy_decode = parts
+    seed = int(torch.randint(1000, 10**6, (1,), generator=rng))
+    try:
+        model, losses = in_box(load_model, make_model), None
+    except StudentRaised:
+        brief = brief_corpus(seed)
+        model, losses = in_box(brief_run, make_model, pad_batch, teacher_forcing, train_step, brief.train, seed)
+        pairs = brief.held_out[:150]
+    else:
+        known = {tuple(words) for words, _ in corpus().train}
+        pairs = [pair for pair in number_words(LANGUAGE, 300, seed, LARGEST) if tuple(pair[0]) not in known][:150]
+    sources, targets = encode_pairs(pairs)
+    outputs = in_box(translate, model, greedy_decode, *_padded(sources), MAX_LEN)
+    check(isinstance(outputs, list) and len(outputs) == len(pairs), "greedy_decode gave no list for every sentence")
+    rows = [row.tolist() if isinstance(row, torch.Tensor) else list(row) for row in outputs]
+    return losses, exact_match(rows, targets)
+
+
+@pytest.mark.weight(5)
+def test_learned(Transformer, pad_batch, teacher_forcing, train_step, greedy_decode, evaluate_translation, in_box, rng):
+    """Your checkpoint, or a short training run with your parts, translates numbers that it has never seen."""
+    parts = Transformer, pad_batch, teacher_forcing, train_step, greedy_decode
+    losses, exact = _learned(in_box, parts, rng)
+    if losses is None:
+        check(exact >= FULL_BAR, f"with your checkpoint {exact:.0%} of new numbers come out right to the last token, "
+              f"and {FULL_BAR:.0%} are asked for: train longer (the notebook's run reaches more than 90%)")
+        return
+    check(len(losses) > 20 and all(isinstance(loss, float) for loss in losses), "train_step gave no loss at every step")
+    last = sum(losses[-10:]) / 10
+    check(last < LOSS_BAR, f"no checkpoint loaded, so your parts trained for {len(losses)} steps: the loss went from "
+          f"{losses[0]:.2f} to {last:.2f}, and below {LOSS_BAR} is asked for")
+    if exact < BRIEF_BAR:
+        raise Wrong(f"no checkpoint loaded, so your parts trained for {len(losses)} steps: the loss fell to "
+                    f"{last:.2f}, but {exact:.0%} of new numbers come out right, and {BRIEF_BAR:.0%} are asked for. A "
+                    "low loss without translations: are the inputs shifted, and does decoding begin with BOS?")

@@ -1,0 +1,226 @@
+"""Hidden checks of q4_5: train_step and fit, watched through plain gradient descent with rate 1."""
+
+import math
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from autograder.suites.hw4_translation.oracle import Translator, lengths_to_padding, loaded
+from course_utils.checking import Wrong, check, number, same
+from course_utils.lively import lively_weights
+from course_utils.steps import call_fit, take_steps
+
+SIZES = (9, 11, 12, 3, 20, 1)
+PAD = 0
+
+
+def _batch(rng, lengths=(5, 3, 1), sources=(6, 2, 4)):
+    """(src, src_padding, inputs, labels), tokens from 1 on."""
+    padding = lengths_to_padding(sources, max(sources))
+    src = torch.randint(1, SIZES[0], padding.shape, generator=rng).masked_fill(padding, PAD)
+    beyond = lengths_to_padding(lengths, max(lengths))
+    labels = torch.randint(3, SIZES[1], beyond.shape, generator=rng).masked_fill(beyond, PAD)
+    inputs = torch.cat([torch.ones(len(labels), 1, dtype=torch.long), labels[:, :-1]], 1)
+    return src, padding, inputs, labels
+
+
+def _weights(rng, calm=False):
+    weights = lively_weights(int(torch.randint(2**31, (1,), generator=rng)), *SIZES)
+    if calm:  # small logits, small gradients
+        weights["tgt_embed.weight"] *= 0.1
+        weights["decoder_norm.weight"] *= 0.1
+        weights["decoder_norm.bias"] *= 0.1
+        for name in weights:
+            if name.endswith(("o_proj.weight", "fc2.weight")):
+                weights[name] *= 0.3
+    return weights
+
+
+def _losses_and_gradients(weights, batch):
+    """For each smoothing that is right: the loss before the step, and the gradient by name."""
+    src, padding, inputs, labels = batch
+    found = {}
+    for smoothing in (0.1, 0.0):
+        oracle = Translator(weights, SIZES[3])
+        logits = oracle(src, inputs, padding)
+        loss = F.cross_entropy(logits.flatten(0, 1), labels.flatten(), ignore_index=PAD, label_smoothing=smoothing)
+        loss.backward()
+        found[smoothing] = loss.item(), oracle.gradients()
+    return found
+
+
+def _loss(returned, what="the loss"):
+    check(returned != "a tensor with its graph", f"{what} is a tensor that still hangs on its graph, expected a float")
+    return number(returned, what)
+
+
+def _which(found, loss):
+    """The smoothing that the returned loss tells of."""
+    return min(found, key=lambda smoothing: abs(found[smoothing][0] - loss))
+
+
+def _norm(named):
+    return math.sqrt(sum(value.square().sum().item() for value in named.values()))
+
+
+def _moves(before, after):
+    """By how much each parameter of the contract moved; a tied embedding may go by its other name."""
+    moves = {name: after[name] - before[name] for name in before}
+    if "tgt_embed.weight" not in moves:
+        other = next(name for name, value in moves.items() if tuple(value.shape) == (SIZES[1], SIZES[2]))
+        moves["tgt_embed.weight"] = moves.pop(other)
+    return moves
+
+
+def _compare_move(moves, gradient, what):
+    norm = _norm(gradient)
+    factor = min(1.0, 1 / norm)
+    took = _norm(moves)
+    if norm > 1:
+        check(took < 1 + 1e-3, f"{what}: the gradient's norm is {norm:.3f}, and the update (rate 1) has norm "
+              f"{took:.3f}: clip the norm of all gradients together to 1, between backward and step")
+    for name, grad in gradient.items():
+        check(name in moves, f"there is no parameter `{name}`")
+        expected = -factor * grad
+        try:
+            same(moves[name], expected, f"{what}: the update of `{name}`", rtol=2e-3, atol=2e-5)
+        except Wrong as wrong:
+            causes = {
+                "each parameter is clipped by itself; the norm is that of all gradients together":
+                    -grad * min(1.0, 1 / max(grad.norm().item(), 1e-12)),
+                "each entry of the gradient is clipped; its norm is asked for": -grad.clamp(-1, 1),
+                "the gradient is always divided by its norm, also where the norm is below 1": -grad / norm,
+                "the gradient is not clipped": -grad,
+                "the parameters did not move": torch.zeros_like(grad),
+                "the step goes up the gradient": factor * grad,
+            }
+            for cause, value in causes.items():
+                fits = torch.allclose(moves[name], value, rtol=1e-3, atol=1e-6)
+                if fits and not torch.allclose(value, expected, rtol=1e-3):
+                    raise Wrong(f"{wrong.message}. Likely cause: {cause}.") from None
+            raise
+
+
+@pytest.mark.weight(2)
+def test_returns_the_loss(train_step, Transformer, in_box, rng):
+    """It returns the loss before the update, as a float."""
+    weights, batch = _weights(rng), _batch(rng)
+    (returned,), _ = in_box(take_steps, train_step, loaded(Transformer, weights, SIZES), [batch], PAD)
+    loss, found = _loss(returned), _losses_and_gradients(weights, batch)
+    smoothing = _which(found, loss)
+    src, padding, inputs, labels = batch
+    oracle = Translator(weights, SIZES[3])
+    unmasked = oracle(src, inputs).flatten(0, 1)
+    counted = oracle(src, inputs, padding).flatten(0, 1)
+    told = ""
+    for cause, logits, ignored in (("the source's padding does not reach the model", unmasked, PAD),
+                                   ("padding among the labels counts", counted, -100)):
+        for s in (0.0, 0.1):
+            other = F.cross_entropy(logits, labels.flatten(), ignore_index=ignored, label_smoothing=s).item()
+            if abs(loss - other) < 1e-4 and abs(other - found[smoothing][0]) > 1e-3:
+                told = f". Likely cause: {cause}"
+    check(abs(loss - found[smoothing][0]) < 1e-3, f"the loss of the first step is {loss:.5f}, expected "
+          f"{found[0.1][0]:.5f} (smoothed) or {found[0.0][0]:.5f} (plain): the one before the update{told}")
+
+
+@pytest.mark.weight(3)
+def test_clips(train_step, Transformer, in_box, rng):
+    """A gradient whose norm is above 1 is scaled to norm 1, all parameters by the same factor."""
+    for _ in range(2):
+        weights, batch = _weights(rng), _batch(rng)
+        (returned,), states = in_box(take_steps, train_step, loaded(Transformer, weights, SIZES), [batch], PAD)
+        found = _losses_and_gradients(weights, batch)
+        gradient = found[_which(found, _loss(returned))][1]
+        _compare_move(_moves(*states), gradient, "a step with a large gradient")
+
+
+@pytest.mark.weight(2)
+def test_small_gradient(train_step, Transformer, in_box, rng):
+    """A gradient whose norm is below 1 is used as it is."""
+    weights, batch = _weights(rng, calm=True), _batch(rng)
+    (returned,), states = in_box(take_steps, train_step, loaded(Transformer, weights, SIZES), [batch], PAD)
+    found = _losses_and_gradients(weights, batch)
+    gradient = found[_which(found, _loss(returned))][1]
+    if _norm(gradient) < 0.95:
+        _compare_move(_moves(*states), gradient, f"a step with a gradient of norm {_norm(gradient):.2f}")
+
+
+@pytest.mark.weight(3)
+def test_second_step(train_step, Transformer, in_box, rng):
+    """The second step uses the gradient at the new weights alone: nothing is left from the first."""
+    weights, batches = _weights(rng, calm=True), [_batch(rng), _batch(rng, (2, 4, 4), (3, 5, 1))]
+    returned, states = in_box(take_steps, train_step, loaded(Transformer, weights, SIZES), batches, PAD, 0.5)
+    check(len(returned) == 2 and len(states) == 3, "two steps were asked for")
+    middle = {name: value for name, value in states[1].items()}
+    if "tgt_embed.weight" not in middle:
+        other = next(name for name in middle if name not in weights)
+        middle["tgt_embed.weight"] = middle.pop(other)
+    found = _losses_and_gradients({name: middle[name] for name in weights}, batches[1])
+    loss = _loss(returned[1], "the loss of the second step")
+    smoothing = _which(found, loss)
+    check(abs(loss - found[smoothing][0]) < 1e-3, f"the loss of the second step is {loss:.5f}, expected "
+          f"{found[smoothing][0]:.5f}: the loss of its own batch at the weights that the first step left")
+    moves = {name: 2 * move for name, move in _moves(states[1], states[2]).items()}  # the rate is 0.5
+    first = _losses_and_gradients(weights, batches[0])[smoothing][1]
+    piled = {name: grad + first[name] for name, grad in found[smoothing][1].items()}
+    scale = min(1.0, 1 / _norm(piled))
+    name = "encoder_layers.0.ff.fc1.weight"
+    if torch.allclose(moves[name], -scale * piled[name], rtol=1e-2, atol=1e-5):
+        raise Wrong("the update of the second step adds the gradient of the first: clear the gradients in every step")
+    _compare_move(moves, found[smoothing][1], "the second step")
+
+
+def test_training_mode(train_step, fit, Transformer, in_box, rng):
+    """Training is done in training mode: with dropout, the loss of one batch varies while the weights rest."""
+    weights, batch = _weights(rng), _batch(rng)
+    model = loaded(Transformer, weights, SIZES, dropout=0.5)
+    model.train()
+    returned, _ = in_box(take_steps, train_step, model, [batch] * 3, PAD, 0.0)
+    losses = [_loss(value) for value in returned]
+    check(max(losses) - min(losses) > 1e-6, "three steps with rate 0 and dropout 0.5 on a model in training mode give "
+          "the same loss: dropout is off while you train")
+    model.eval()
+    returned, _ = in_box(take_steps, train_step, model, [batch] * 3, PAD, 0.0)
+    losses = [_loss(value) for value in returned]
+    if max(losses) - min(losses) <= 1e-6:  # then it is for fit to put the model into training mode
+        model.eval()
+        in_box(call_fit, fit, model, [batch], PAD, 0.0)
+        check(model.training, "a model that was in evaluation mode, say after decoding, is trained without its "
+              "dropout: call model.train()")
+
+
+@pytest.mark.weight(2)
+def test_overfits(train_step, Transformer, in_box, rng):
+    """Sixty steps with Adam on one small batch bring the loss close to its minimum."""
+    weights, batch = _weights(rng, calm=True), _batch(rng)
+    model = loaded(Transformer, weights, SIZES)
+    returned, _ = in_box(take_steps, train_step, model, [batch] * 60, PAD, 0.02, True)
+    losses = [_loss(value) for value in returned]
+    src, padding, inputs, labels = batch
+    model.eval()
+    logits = model(src, inputs, padding).detach()
+    real = labels != PAD
+    right = (logits.argmax(-1) == labels)[real].double().mean().item()
+    check(losses[-1] < 0.75 * losses[0] and right > 0.85, f"after 60 steps of Adam on one batch of nine tokens the "
+          f"loss went from {losses[0]:.3f} to {losses[-1]:.3f}, and {right:.0%} of the "
+          "tokens are right: a model learns that by heart")
+
+
+@pytest.mark.weight(2)
+def test_fit(fit, Transformer, in_box, rng):
+    """fit(model, batches) trains: the loss on its batches falls."""
+    weights, batch = _weights(rng, calm=True), _batch(rng)
+    model = loaded(Transformer, weights, SIZES)
+    src, padding, inputs, labels = batch
+
+    def loss():
+        model.eval()
+        logits = model(src, inputs, padding).detach()
+        return F.cross_entropy(logits.flatten(0, 1), labels.flatten(), ignore_index=PAD).item()
+
+    before = loss()
+    in_box(call_fit, fit, model, [batch] * 60, PAD, 0.02)
+    after = loss()
+    check(after < before - 0.005 * abs(before), f"the loss on the one batch that fit saw 60 times went from "
+          f"{before:.4f} to {after:.4f}: it should fall")

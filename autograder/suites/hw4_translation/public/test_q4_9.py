@@ -1,0 +1,70 @@
+"""Public checks of q4_9: stack_costs and extra_cost_for_second_language."""
+
+from course_utils.checking import check, number, same
+
+EXACT = {"rtol": 0, "atol": 0}
+
+
+def test_worked_numbers(stack_costs):
+    """With M = 7, N = 5 and k = 12 the encoder's self-attention costs 10,416; all three stand in a dict."""
+    costs = stack_costs(7, 5, 12)
+    check(isinstance(costs, dict) and set(costs) == {"encoder_self", "decoder_self", "cross"},
+          "stack_costs gives a dict with the keys encoder_self, decoder_self and cross")
+    same(number(costs["encoder_self"], "the cost"), 10_416, "the cost of the encoder's self-attention", **EXACT)
+
+
+def test_equal_lengths(stack_costs):
+    """Where source and target are equally long, all three cost the same: masking saves nothing."""
+    costs = stack_costs(6, 6, 8)
+    different = {number(value, "a cost") for value in costs.values()}
+    check(len(different) == 1, f"with M = N = 6 the costs are {costs}")
+
+
+def test_second_language(extra_cost_for_second_language):
+    """With M = 7, N = 5 and k = 12 a second target language costs 15,552."""
+    got = number(extra_cost_for_second_language(7, 5, 12), "the extra cost")
+    same(got, 15_552, "extra_cost_for_second_language(7, 5, 12)", **EXACT)
+
+
+def probe_costs(stack_costs):
+    return stack_costs(7, 5, 12)
+
+
+def probe_encoder(stack_costs):
+    return stack_costs(7, 5, 12)["encoder_self"]
+
+
+def probe_decoder(stack_costs):
+    return stack_costs(7, 5, 12)["decoder_self"]
+
+
+def probe_cross(stack_costs):
+    return stack_costs(7, 5, 12)["cross"]
+
+
+def probe_keys(stack_costs):
+    return set(stack_costs(7, 5, 12))
+
+
+def probe_wide(stack_costs):
+    return stack_costs(3, 2, 64)
+
+
+def probe_long(stack_costs):
+    return stack_costs(1000, 1, 2)
+
+
+def probe_one(stack_costs):
+    return stack_costs(1, 1, 1)
+
+
+def probe_second_language(extra_cost_for_second_language):
+    return extra_cost_for_second_language(7, 5, 12)
+
+
+def probe_second_language_after_a_long_source(extra_cost_for_second_language):
+    return [extra_cost_for_second_language(M, 3, 4) for M in (1, 10, 100)]
+
+
+def probe_second_language_wide(extra_cost_for_second_language):
+    return extra_cost_for_second_language(3, 2, 64)

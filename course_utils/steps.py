@@ -1,0 +1,85 @@
+"""Run a student's training functions beside their code, and tell what became of the weights."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from course_utils.data import Pair
+from course_utils.translation import (
+    BRIEF_STEPS,
+    Batch,
+    PadBatch,
+    TeacherForcing,
+    TrainStep,
+    make_batches,
+    train_briefly,
+)
+
+OFFERS = {
+    "pad_id": ("pad_id", "pad", "pad_idx", "padding_id"),
+    "epochs": ("epochs", "n_epochs", "num_epochs"),
+    "rate": ("rate", "lr", "learning_rate"),
+    "optimizer": ("optimizer", "opt", "optim"),
+}
+
+
+def take_steps(
+    train_step: Callable[..., Any],
+    model: nn.Module,
+    batches: Sequence[Batch],
+    pad_id: int,
+    rate: float = 1.0,
+    adam: bool = False,
+) -> tuple[list[Any], list[dict[str, Tensor]]]:
+    """What each step returned, and the parameters before the first and after every step (before and last with Adam)."""
+    make = torch.optim.Adam if adam else torch.optim.SGD
+    optimizer = make(model.parameters(), lr=rate)
+    returned, states = [], [_parameters(model)]
+    for batch in batches:
+        returned.append(_told(train_step(model, tuple(batch), optimizer, pad_id)))
+        if not adam:
+            states.append(_parameters(model))
+    return returned, states if not adam else [states[0], _parameters(model)]
+
+
+def call_fit(fit: Callable[..., Any], model: nn.Module, batches: Sequence[Batch], pad_id: int, rate: float) -> None:
+    """fit(model, batches), with more arguments by name where the student's function has them."""
+    names = list(inspect.signature(fit).parameters)[2:]
+    values = {"pad_id": pad_id, "epochs": 1, "rate": rate}
+    given: dict[str, Any] = {}
+    for kind, value in values.items():
+        given |= {name: value for name in OFFERS[kind] if name in names}
+    for name in OFFERS["optimizer"]:
+        if name in names:
+            given[name] = torch.optim.Adam(model.parameters(), lr=rate)
+    fit(model, [tuple(batch) for batch in batches], **given)
+
+
+def _parameters(model: nn.Module) -> dict[str, Tensor]:
+    return {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
+
+
+def _told(value: Any) -> Any:
+    """A number as it is; of a tensor, whether it still hangs on its graph."""
+    if isinstance(value, Tensor):
+        return "a tensor with its graph" if value.requires_grad else value
+    return value
+
+
+def brief_run(
+    make_model: Callable[..., nn.Module],
+    pad_batch: PadBatch,
+    teacher_forcing: TeacherForcing,
+    train_step: TrainStep,
+    pairs: Sequence[Pair],
+    seed: int = 0,
+) -> tuple[nn.Module, list[float]]:
+    """The grader's small training run on these pairs, with the student's parts: the model, and each step's loss."""
+    pairs = [(list(source), list(target)) for source, target in pairs]
+    batches = make_batches(pairs, pad_batch, teacher_forcing, steps=BRIEF_STEPS, seed=seed)
+    return train_briefly(make_model, train_step, batches, seed)
