@@ -51,7 +51,7 @@ def _kept(model, twin, allowed, told):
 
 
 def _alike(model, twin, seed):
-    """Whether weights, outputs and gradients are the twin's in training mode, and the outputs in evaluation mode too."""
+    """Whether weights, outputs and gradients are the twin's, in training mode, and the outputs in evaluation mode."""
     state, theirs = _state(model), _state(twin)
     if state.keys() != theirs.keys() or not all(_close(state[name], theirs[name]) for name in theirs):
         return False

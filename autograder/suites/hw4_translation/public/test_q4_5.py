@@ -35,15 +35,18 @@ def _run(train_step, model, batches, rate=1.0, adam=False):
     return returned, moves
 
 
+def _number(value):
+    check(value != "a tensor with its graph", "the loss is a tensor that hangs on its graph; .item() gives a float")
+    return number(value, "the loss")
+
+
 def test_float_before_the_update(train_step, Transformer):
     """It returns the loss before the update as a float: with rate 0 or 1, the first loss is the same."""
     first, _ = _run(train_step, _model(Transformer), [BATCH], rate=0.0)
     again, _ = _run(train_step, _model(Transformer), [BATCH], rate=1.0)
-    for value in (first[0], again[0]):
-        check(value != "a tensor with its graph", "the loss is a tensor that hangs on its graph; .item() gives a float")
-        number(value, "the loss")
-    check(abs(float(first[0]) - float(again[0])) < 1e-6, f"the loss is {float(first[0]):.4f} when the weights rest, "
-          f"and {float(again[0]):.4f} when they move: return the loss before the update")
+    resting, moving = _number(first[0]), _number(again[0])
+    check(abs(resting - moving) < 1e-6, f"the loss is {resting:.4f} when the weights rest, and {moving:.4f} when they "
+          "move: return the loss before the update")
 
 
 def test_clipping(train_step, Transformer):
@@ -56,8 +59,8 @@ def test_clipping(train_step, Transformer):
 def test_learns_by_heart(train_step, Transformer):
     """Forty steps of Adam on one small batch bring the loss down."""
     losses, _ = _run(train_step, _model(Transformer, calm=True), [BATCH] * 40, rate=0.02, adam=True)
-    check(losses[-1] < 0.75 * losses[0], f"on one batch the loss goes from {losses[0]:.3f} to "
-          f"{losses[-1]:.3f} in 40 steps")
+    first, last = _number(losses[0]), _number(losses[-1])
+    check(last < 0.75 * first, f"on one batch the loss goes from {first:.3f} to {last:.3f} in 40 steps")
 
 
 def probe_loss(train_step, Transformer):

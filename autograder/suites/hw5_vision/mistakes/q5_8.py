@@ -72,17 +72,6 @@ def attention_rollout(weights):
     return R[:, -1]
 
 
-# %% map-heads-kept
-"""`map_attention` gives [B, H, N]: one map for each head. Take the mean over the heads."""
-def map_attention(model, images):
-    heard = []
-    hook = model.map_head.attn.register_forward_hook(lambda module, args, output: heard.append(output[1]))
-    with torch.no_grad():
-        model(images)
-    hook.remove()
-    return heard[0][:, :, 0]
-
-
 # %% map-from-the-last-layer
 """You read the attention of the last encoder layer, averaged over its tokens. The probe has weights of its own, in
 `model.map_head.attn`."""

@@ -75,10 +75,10 @@ def test_map_attention_looks(map_attention, ViT):
 
 @pytest.mark.weight(0.5)
 def test_map_attention_form(map_attention, ViT):
-    """map_attention gives [B, N]: the mean over the heads, without further axes; and the model stays as it was."""
+    """map_attention gives weights per image and patch, for each head or their mean, and the model stays as it was."""
     vit, images = _model(ViT), _images()
     before = vit(images)
-    tensor(map_attention(vit, images), "map_attention", (3, 9), F64)
+    _look(map_attention, vit, images)
     same(vit(images), before, "the logits of the model after map_attention")
 
 
