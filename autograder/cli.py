@@ -41,6 +41,7 @@ def _parser() -> argparse.ArgumentParser:
     build = _command(commands, "build", _build, "make assignments/ from solutions/", "autograder build hw1_attention")
     build.add_argument("homework", nargs="*", help="default: all")
     build.add_argument("--check", action="store_true", help="write nothing; exit 1 and name the files that are stale")
+    build.add_argument("--anew", action="store_true", help="compute every fingerprint again")
 
     release = _command(
         commands, "release", _release, "write the zip that students get", "autograder release hw1_attention"
@@ -163,7 +164,7 @@ def _build(options: argparse.Namespace) -> int:
     from autograder.homework import read_homework
 
     homeworks = [read_homework(name) for name in _names(options.homework)]
-    student = {homework.name: student_files(homework) for homework in homeworks}
+    student = {homework.name: student_files(homework, options.anew) for homework in homeworks}
     if options.check:
         old = [path for name, files in student.items() for path in stale(files, [ASSIGNMENTS / name])]
         for path in old:

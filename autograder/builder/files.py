@@ -12,10 +12,13 @@ from autograder.judge.diagnosis import Diagnostician
 from autograder.places import ASSIGNMENTS, BUILD
 
 
-def student_files(homework: Homework) -> Files:
-    """What stands in `assignments/<name>/`: the notebook and its public checks."""
+def student_files(homework: Homework, anew: bool = False) -> Files:
+    """What stands in `assignments/<name>/`: the notebook and its public checks.
+
+    Fingerprints are kept where nothing that they are made from has changed, unless they are wanted `anew`.
+    """
     folder = ASSIGNMENTS / homework.name
-    diagnostician = Diagnostician(homework)
+    diagnostician = Diagnostician(homework, None if anew else folder)
     files: Files = {folder / f"{homework.name}.ipynb": _bytes(student_notebook(homework))}
     for question in homework.questions:
         path = folder / "tests" / f"{question.id}.py"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import importlib.util
+import re
 from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
@@ -15,10 +16,12 @@ from autograder.judge.local import sit_locally
 from autograder.judge.proxies import Student
 from autograder.judge.results import Diagnosis
 from autograder.judge.verdicts import StudentFault
+from autograder.places import COURSE_UTILS
 from autograder.submission import given_cells, reference_submission
 from course_utils.checking import NotAnswered
 from course_utils.fingerprints import Mistake, diagnose, matches, run_probe
 
+_IMPORTED = re.compile(r"from course_utils\.([\w.]+) import")
 Prints = dict[str, Any]  # probe name -> fingerprint of its output
 
 
@@ -46,12 +49,23 @@ def answers_to(question_probes: dict[str, Callable[..., Any]], student: Student)
 def recipe(homework: Homework, question: str) -> str:
     """A hash of what the fingerprints of a question's mistakes are made from."""
     asked = homework.question(question)
-    digest = hashlib.sha256("\0".join(given_cells(homework)).encode())
-    for part in (*asked.uses, question):
-        digest.update(homework.question(part).answer.encode())
-    for path in (homework.public_file(question), homework.suite / "mistakes" / f"{question}.py"):
-        digest.update(path.read_bytes())
+    code = [*given_cells(homework), *(homework.question(part).answer for part in (*asked.uses, question))]
+    code += [homework.public_file(question).read_text(), (homework.suite / "mistakes" / f"{question}.py").read_text()]
+    digest = hashlib.sha256("\0".join([*code, *_course_code(code)]).encode())
     return digest.hexdigest()[:16]
+
+
+def _course_code(code: Iterable[str]) -> list[str]:
+    """The text of every module of course_utils that the code imports, and of those which they import."""
+    found: dict[Path, str] = {}
+    waiting = list(code)
+    while waiting:
+        text = waiting.pop()
+        for path in {COURSE_UTILS / f"{name.replace('.', '/')}.py" for name in _IMPORTED.findall(text)} - found.keys():
+            if path.is_file():
+                found[path] = path.read_text()
+                waiting.append(found[path])
+    return [found[path] for path in sorted(found)]
 
 
 def stored_prints(built: Path, made_from: str | None = None) -> dict[str, Prints] | None:

@@ -10,6 +10,7 @@ import hashlib
 import os
 import time
 import traceback
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -66,6 +67,8 @@ class Exam:
         self._plugin = _Plugin(homework, reference)
         self._config = _open_pytest(homework, self._plugin)
         self.cases = [self._case(item) for item in self._collect()]
+        if twice := [name for name, count in Counter(case.id for case in self.cases).items() if count > 1]:
+            raise BadInput(f"Two cases have one name: {', '.join(twice)}. Rename the public or the hidden one.")
 
     def close(self) -> None:
         """Close the pytest session."""

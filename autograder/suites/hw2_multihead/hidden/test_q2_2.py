@@ -224,7 +224,7 @@ def test_padding_and_causal(MultiHeadAttention, rng):
 
 
 @pytest.mark.weight(2)
-def test_nothing_to_see(MultiHeadAttention, rng):
+def test_rows_with_nothing_to_see(MultiHeadAttention, rng):
     """Where every key is blocked the weights are exactly 0, out is o_proj's bias, and other rows are as ever."""
     for bias in (True, False):
         mha, weights = _module(MultiHeadAttention, rng, bias=bias)

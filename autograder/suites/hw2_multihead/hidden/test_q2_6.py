@@ -84,7 +84,7 @@ def _spread(heads, layers):
 
 
 @pytest.mark.weight(2)
-def test_bound(receptive_field):
+def test_bound_for_many_sizes(receptive_field):
     """The bound is what the best choice of attended positions attains, for every number of heads and layers."""
     for heads, layers in ((3, 2), (1, 1), (1, 2), (1, 5), (2, 1), (2, 3), (3, 3), (4, 2), (6, 1)):
         attained = len(_experiment(_spread(heads, layers)))
@@ -119,7 +119,7 @@ def test_random_attention(reach, rng):
 
 
 @pytest.mark.weight(2)
-def test_order_of_layers(reach, rng):
+def test_order_of_random_layers(reach, rng):
     """attended[0] is the first layer: what is passed on later in the stack comes too late for earlier layers."""
     for _ in range(4):
         attended = _draw(rng, 3, 11, 1)

@@ -80,7 +80,7 @@ def _compare(got, weights, x, told, n_heads=H):
 
 
 @pytest.mark.weight(3)
-def test_equals_the_full_pass(MultiHeadAttention, KVCache, cached_step, in_box, rng):
+def test_agrees_with_the_full_pass(MultiHeadAttention, KVCache, cached_step, in_box, rng):
     """Token by token, the outputs are those of one causal pass of torch's attention over the whole sequence."""
     mha, weights = _module(MultiHeadAttention, rng)
     x = _tokens(rng)

@@ -187,7 +187,7 @@ def test_work_is_linear(linear_attention, in_box, rng, causal):
 
 @pytest.mark.weight(2)
 @pytest.mark.parametrize("causal", [False, True], ids=["all-keys", "causal"])
-def test_no_table(linear_attention, in_box, rng, causal):
+def test_no_table_at_length(linear_attention, in_box, rng, causal):
     """Counted work: the largest tensor on the way is no [T, S] table, and grows in proportion to the length."""
     lengths, work = _work(in_box, linear_attention, rng, causal)
     largest = [w["largest"] for w in work]

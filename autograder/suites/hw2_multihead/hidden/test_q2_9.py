@@ -144,7 +144,7 @@ def test_float32(window_attention, channel_attention, rng):
 
 @pytest.mark.weight(2)
 @pytest.mark.parametrize("kind", ["patches", "channels"])
-def test_cost(attention_cost, rng, kind):
+def test_cost_counted(attention_cost, rng, kind):
     """The cost is what torch's counter finds in the two products, at random sizes and at the size of a real model."""
     for N, D in ((6, 4), (256, 512), (1024, 512), *torch.randint(1, 300, (4, 2), generator=rng).tolist()):
         x = torch.empty(N, D, device="meta") if kind == "patches" else torch.empty(D, N, device="meta")

@@ -79,7 +79,7 @@ def _close(a, b):
 
 
 @pytest.mark.weight(2)
-def test_healthy_model(dead_transformer_fix, in_box, rng):
+def test_healthy_models(dead_transformer_fix, in_box, rng):
     """A healthy model comes back with its weights and its outputs, in evaluation mode and in training mode."""
     for _ in range(2):
         seed = _seed(rng)

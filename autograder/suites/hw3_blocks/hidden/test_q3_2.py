@@ -193,7 +193,7 @@ def test_against_differences(layer_norm_backward, rng):
 
 
 @pytest.mark.weight(2)
-def test_by_hand(layer_norm_backward, in_box, rng):
+def test_worked_by_hand(layer_norm_backward, in_box, rng):
     """The gradients are worked out by hand: they come out right with autograd switched off."""
     dy, x, gamma = _draw(rng, 3, 4)
     _run(layer_norm_backward(dy, x, gamma), x, gamma)

@@ -79,7 +79,7 @@ def test_values(sinusoidal_encoding, rng):
 
 
 @pytest.mark.weight(2)
-def test_odd_width(sinusoidal_encoding):
+def test_odd_widths(sinusoidal_encoding):
     """An odd width is the same formula, and ends with a sine."""
     for n, d in ((6, 5), (9, 7), (4, 3), (5, 1), (6, 11)):
         _compare(sinusoidal_encoding(n, d), n, d, f"sinusoidal_encoding({n}, {d})")
@@ -145,7 +145,7 @@ def _at(t, d):
 
 
 @pytest.mark.weight(3)
-def test_shift(shift_matrix):
+def test_shifts(shift_matrix):
     """One matrix takes PE(t) to PE(t + offset) for every t."""
     for offset, d in ((1, 2), (1, 6), (3, 8), (7, 4), (5, 12)):
         _moves(_shift(shift_matrix, offset, d), offset, d, range(0, 40, 3), 1e-4)

@@ -98,7 +98,7 @@ def test_other_shapes(FeedForward, rng):
                             _causes(x, w, activation))
 
 
-def test_unknown_activation(FeedForward):
+def test_unknown_activations(FeedForward):
     """Any other activation is a ValueError, also one that torch would know."""
     FeedForward(D, WIDTH)
     for activation in ("tanh", "silu", "swish", ""):

@@ -146,7 +146,7 @@ def _value(got, theirs, x, what, norm_first, padding=None):
 
 @ORDERS
 @pytest.mark.weight(3)
-def test_agrees_with_torch(EncoderLayer, rng, norm_first):
+def test_agrees_with_torchs_layer(EncoderLayer, rng, norm_first):
     """With the weights of nn.TransformerEncoderLayer it gives the same output."""
     theirs = _theirs(rng, norm_first)
     layer = _mine(EncoderLayer, encoder_layer_state(theirs), norm_first=norm_first)

@@ -164,7 +164,7 @@ def _value(got, theirs, x, memory, what, norm_first, padding=None):
 
 @ORDERS
 @pytest.mark.weight(3)
-def test_agrees_with_torch(DecoderLayer, rng, norm_first):
+def test_agrees_with_torchs_layer(DecoderLayer, rng, norm_first):
     """With the weights of nn.TransformerDecoderLayer and a causal mask it gives the same output."""
     theirs = _theirs(rng, norm_first)
     layer = _mine(DecoderLayer, decoder_layer_state(theirs), norm_first=norm_first)
@@ -216,7 +216,7 @@ def test_small_entries(DecoderLayer, rng, norm_first):
 
 @ORDERS
 @pytest.mark.weight(2)
-def test_causal(DecoderLayer, rng, norm_first):
+def test_causality(DecoderLayer, rng, norm_first):
     """A token moves its own output and later ones, never those before it; more tokens behind change nothing."""
     theirs = _theirs(rng, norm_first)
     layer = _mine(DecoderLayer, decoder_layer_state(theirs), norm_first=norm_first)

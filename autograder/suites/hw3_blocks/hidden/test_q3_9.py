@@ -58,7 +58,7 @@ def _batch(rng, first=0, N=7):
     return ids, torch.arange(N) >= torch.tensor(LENGTHS)[:, None]  # True = padding
 
 
-def test_shapes(EncoderClassifier, rng):
+def test_shapes_of_logits(EncoderClassifier, rng):
     """ids [B, N] give logits [B, n_classes] for any N up to max_len, with and without a mask, at other sizes too."""
     for sizes in (SIZES, (7, 12, 3, 20, 1, 2, 6), (20, 8, 2, 8, 3, 3, 4)):
         model = EncoderClassifier(*sizes)
@@ -85,7 +85,7 @@ def test_logits(EncoderClassifier, rng):
 
 
 @pytest.mark.weight(3)
-def test_content_of_padding(EncoderClassifier, rng):
+def test_contents_of_padding(EncoderClassifier, rng):
     """Whatever ids stand in the padded part, the logits stay the same; other real ids move them."""
     model, (ids, padding) = _lively(EncoderClassifier, rng), _batch(rng)
     close = _precise(model)
@@ -99,7 +99,7 @@ def test_content_of_padding(EncoderClassifier, rng):
 
 
 @pytest.mark.weight(3)
-def test_amount_of_padding(EncoderClassifier, rng):
+def test_amounts_of_padding(EncoderClassifier, rng):
     """A sequence has the same logits alone, without a mask, and with any amount of padding behind it."""
     model, (ids, padding) = _lively(EncoderClassifier, rng), _batch(rng)
     close = _precise(model)
