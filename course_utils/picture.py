@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import base64
+import functools
 import io
 import sys
+from collections.abc import Callable, Mapping
 from html import escape
-from typing import Any
+from typing import Any, ParamSpec
 
+import numpy as np
+import torch
 from cycler import cycler
+from matplotlib import rc_context
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+
+P = ParamSpec("P")
 
 DPI = 180  # rendered at twice the size that it is shown at
 SHOWN_DPI = 90
@@ -86,3 +94,29 @@ def _shell() -> Any:
     """The running IPython shell, or None; does not import IPython where nobody has."""
     ipython = sys.modules.get("IPython")
     return ipython.get_ipython() if ipython is not None else None
+
+
+def styled(draw: Callable[P, Picture]) -> Callable[P, Picture]:
+    """Draw with our settings, and leave matplotlib's as they were."""
+
+    @functools.wraps(draw)
+    def styled(*args: P.args, **kwargs: P.kwargs) -> Picture:
+        with rc_context(STYLE):
+            return draw(*args, **kwargs)
+
+    return styled
+
+
+def legend(axes: Axes, series: Mapping[str, Any]) -> None:
+    """A legend, where anything has a name."""
+    if any(series):
+        axes.legend()
+
+
+def array(values: Any) -> np.ndarray:
+    """Tensors, arrays and lists of either as a numpy array, without their gradients."""
+    if isinstance(values, torch.Tensor):
+        return values.detach().cpu().to(torch.float64).numpy()
+    if isinstance(values, (list, tuple)):
+        return np.array([array(value) for value in values])
+    return np.asarray(values, dtype=np.float64)

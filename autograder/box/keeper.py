@@ -201,9 +201,12 @@ STARTED: dict[str, Keeper] = {}  # by backend: the zygote of which those of this
 
 
 def start_ahead(backend: str) -> str:
-    """Pick a backend and have its zygote warm up while this process does other things; once for all workers."""
+    """Pick a backend and have its zygote warm up while this process does other things; once for all workers.
+
+    Without namespaces a fork of a zygote would outlive it, so there every worker starts its own.
+    """
     name = pick(backend)
-    if name not in STARTED:
+    if name in STRONG and name not in STARTED:
         try:
             STARTED[name] = Keeper(name)
         except ZygoteLost as error:

@@ -89,7 +89,7 @@ class BoxFactory:
 
     def __enter__(self) -> BoxFactory:
         try:
-            self._keeper = self._keeper or Keeper(self.backend, root=STARTED.get(self.backend))
+            self._keeper = self._keeper or Keeper(self.backend, root=STARTED.get(self.backend))  # none for "process"
         except ZygoteLost as error:
             raise Infrastructure(f"The process that keeps the boxes {error}.") from None
         return self

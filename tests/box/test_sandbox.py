@@ -538,8 +538,16 @@ def test_two_hundred_boxes_leave_nothing_behind(factories):
     assert at_rest(boxes) == family
 
 
+def test_without_namespaces_every_worker_has_a_zygote_of_its_own():
+    try:
+        start_ahead("process")
+        assert "process" not in STARTED
+    finally:
+        stop()
+
+
 def test_a_branch_of_a_zygote_keeps_its_own_boxes():
-    for name in available():
+    for name in set(available()) & set(WALLED):
         try:
             start_ahead(name)
             one, other = BoxFactory(name, LIMITS), BoxFactory(name, LIMITS)

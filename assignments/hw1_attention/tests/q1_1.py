@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q1_1"
 points = 6
 
-MADE_FROM = "102062f128efe948"
+MADE_FROM = "db3b870222bd51ed"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'no-max-subtraction',

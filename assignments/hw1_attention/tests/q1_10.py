@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q1_10"
 points = 7
 
-MADE_FROM = "2165af6462901661"
+MADE_FROM = "e7a3ea7489990bff"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'beta-forgotten',

@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q1_11"
 points = 6
 
-MADE_FROM = "ade44fc3dee0c23b"
+MADE_FROM = "062b3c7d09cffed2"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'scores-lose-the-permutation',

@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q1_12"
 points = 7
 
-MADE_FROM = "cd28b235bf936b64"
+MADE_FROM = "8c9d5008ee1e64f4"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'identity-too-soft',

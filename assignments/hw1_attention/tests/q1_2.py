@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q1_2"
 points = 7
 
-MADE_FROM = "aba2a65f624be1c4"
+MADE_FROM = "f4566125e57a6599"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'diagonal-only',

@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q1_3"
 points = 7
 
-MADE_FROM = "f262fb2366c843be"
+MADE_FROM = "155bbbf608e9a3cd"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'general-transposed',

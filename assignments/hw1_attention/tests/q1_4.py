@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q1_4"
 points = 6
 
-MADE_FROM = "136067ce3b5718de"
+MADE_FROM = "41c75f99dc2f3025"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'concat-order-swapped',

@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q1_5"
 points = 11
 
-MADE_FROM = "f9f40b54d810eeec"
+MADE_FROM = "414b73e1c32a6b54"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'padding-attended',

@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q1_6"
 points = 7
 
-MADE_FROM = "b7dc5c764b31957b"
+MADE_FROM = "5bee869e4ecf9e33"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'unnormalised',

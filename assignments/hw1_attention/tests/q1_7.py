@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q1_7"
 points = 12
 
-MADE_FROM = "a5c564bd1a7d54d8"
+MADE_FROM = "723c653e9ef8e232"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'softmax-over-queries',

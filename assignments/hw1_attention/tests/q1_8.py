@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q1_8"
 points = 8
 
-MADE_FROM = "b9f0001efbb486fb"
+MADE_FROM = "a2de999bf85363e9"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'mean-square-of-sum',

@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q1_9"
 points = 7
 
-MADE_FROM = "77840ee6f3da6b00"
+MADE_FROM = "b8cac4555a75d962"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'only-the-runner-up-counts',

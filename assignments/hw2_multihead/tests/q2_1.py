@@ -9,6 +9,8 @@ OK_FORMAT = False
 name = "q2_1"
 points = 6
 
+MADE_FROM = "cb68981fc0a1841b"
+
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'view-without-transpose',
   'hint': 'The shape of your heads is right, but their rows mix tokens: a `view` straight to [B, H, N, Dh] cuts the '

@@ -9,6 +9,8 @@ OK_FORMAT = False
 name = "q2_10"
 points = 6
 
+MADE_FROM = "d88a2c20d650ff3e"
+
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'exchange-heads-called-false',
   'hint': 'You call `exchange_heads` false. When two heads trade places their rows of Wo go with them: write the '

@@ -9,6 +9,8 @@ OK_FORMAT = False
 name = "q2_2"
 points = 16
 
+MADE_FROM = "8388b403dd041673"
+
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'scaled-by-model-width',
   'hint': 'Your scores are divided by the root of d_model: the dot product of one head runs over Dh numbers only, so '
@@ -1151,7 +1153,7 @@ MISTAKES = [{'label': 'scaled-by-model-width',
                                                 'at': [3.0664865, -0.54777602, -3.7885298, 3.7670558]},
              'probe_value_error': {'is': False}}}]
 
-explain = Explainer("q2_2", globals(), mistakes=MISTAKES, hidden_topics=['construction', 'heads must divide', 'self attention', 'cross attention', 'padding', 'causal', 'padding and causal', 'nothing to see', 'masks by behaviour', 'gradients', 'gradients where nothing is seen', 'gradients by differences', 'without bias', 'state dict round trip', 'float32', 'eval mode', 'dropout on the weights', 'dropout mean', 'keyword arguments', 'built from its parts', 'device', 'with your own heads'])
+explain = Explainer("q2_2", globals(), mistakes=MISTAKES, hidden_topics=['construction', 'heads must divide', 'self attention', 'cross attention', 'padding', 'causal', 'padding and causal', 'rows with nothing to see', 'masks by behaviour', 'gradients', 'gradients where nothing is seen', 'gradients by differences', 'without bias', 'state dict round trip', 'float32', 'eval mode', 'dropout on the weights', 'dropout mean', 'keyword arguments', 'built from its parts', 'device', 'with your own heads'])
 
 """Public checks of q2_2: MultiHeadAttention, against nn.MultiheadAttention with the same weights."""
 

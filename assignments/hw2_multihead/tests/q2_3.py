@@ -9,6 +9,8 @@ OK_FORMAT = False
 name = "q2_3"
 points = 9
 
+MADE_FROM = "2232a62db83a5c36"
+
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'padding-polarity-inverted',
   'hint': 'Your padding mask is True on the real tokens. On the card True means blocked, so the padding is True.',

@@ -9,6 +9,8 @@ OK_FORMAT = False
 name = "q2_4"
 points = 7
 
+MADE_FROM = "0f0209bb52a71957"
+
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'one-bias-per-projection',
   'hint': 'You count three biases, one number for each projection. A linear layer has one bias per output, and each '

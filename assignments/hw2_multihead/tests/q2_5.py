@@ -9,6 +9,8 @@ OK_FORMAT = False
 name = "q2_5"
 points = 10
 
+MADE_FROM = "c9ddedc0aed1cc4d"
+
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'multiply-adds-not-doubled',
   'hint': 'You are a factor of 2 below the counter: it counts a multiplication and an addition as two operations.',

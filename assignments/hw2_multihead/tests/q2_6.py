@@ -9,6 +9,8 @@ OK_FORMAT = False
 name = "q2_6"
 points = 8
 
+MADE_FROM = "1359acb216acc230"
+
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'residual-forgotten',
   'hint': 'Your bound is heads ** layers: it forgets the residual. After a layer a position knows what its heads '
@@ -215,7 +217,7 @@ MISTAKES = [{'label': 'residual-forgotten',
                                          '20', '21', '22', '23', '24', '25', '3', '39', '4', '5', '6', '7', '8',
                                          '9']}}}]
 
-explain = Explainer("q2_6", globals(), mistakes=MISTAKES, hidden_topics=['bound', 'bound is never passed', 'random attention', 'order of layers', 'residual', 'one layer', 'heads on the same position', 'best case'])
+explain = Explainer("q2_6", globals(), mistakes=MISTAKES, hidden_topics=['bound for many sizes', 'bound is never passed', 'random attention', 'order of random layers', 'residual', 'one layer', 'heads on the same position', 'best case'])
 
 """Public checks of q2_6: receptive_field and reach."""
 

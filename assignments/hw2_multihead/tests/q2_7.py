@@ -9,6 +9,8 @@ OK_FORMAT = False
 name = "q2_7"
 points = 13
 
+MADE_FROM = "27188f3941031913"
+
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'nothing-kept',
   'hint': 'Every step sees only its own token: the new key and value never get into the cache that you return.',
@@ -384,7 +386,7 @@ MISTAKES = [{'label': 'nothing-kept',
                                             'norm': 2.0064658,
                                             'at': [-0.70110764, -0.34044012, -0.49079757, 0.58805119]}}}]
 
-explain = Explainer("q2_7", globals(), mistakes=MISTAKES, hidden_topics=['equals the full pass', 'other sizes', 'long sequence', 'float32', 'caches are apart', 'a new cache is empty', 'rows are apart', 'only the new token is projected', 'work is linear', 'with your own attention'])
+explain = Explainer("q2_7", globals(), mistakes=MISTAKES, hidden_topics=['agrees with the full pass', 'other sizes', 'long sequence', 'float32', 'caches are apart', 'a new cache is empty', 'rows are apart', 'only the new token is projected', 'work is linear', 'with your own attention'])
 
 """Public checks of q2_7: KVCache and cached_step."""
 

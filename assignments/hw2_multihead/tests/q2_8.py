@@ -9,6 +9,8 @@ OK_FORMAT = False
 name = "q2_8"
 points = 11
 
+MADE_FROM = "fcfbc38583083050"
+
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'normaliser-forgotten',
   'hint': 'Constant values come back changed: your weights do not sum to 1. The sum of g(q) . g(k) over the keys is '
@@ -354,7 +356,7 @@ MISTAKES = [{'label': 'normaliser-forgotten',
                                          'norm': 84.942807,
                                          'at': [-8.5287651, 85.784273, -32.207208, -10.10671]}}}]
 
-explain = Explainer("q2_8", globals(), mistakes=MISTAKES, hidden_topics=['values', 'causal values', 'causal lengths', 'sizes', 'constant values', 'causality', 'rows and order', 'float32', 'work is linear', 'no table'])
+explain = Explainer("q2_8", globals(), mistakes=MISTAKES, hidden_topics=['values', 'causal values', 'causal lengths', 'sizes', 'constant values', 'causality', 'rows and order', 'float32', 'work is linear', 'no table at length'])
 
 """Public checks of q2_8: linear_attention."""
 

@@ -9,6 +9,8 @@ OK_FORMAT = False
 name = "q2_9"
 points = 8
 
+MADE_FROM = "a8c4826f30605069"
+
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'number-of-windows',
   'hint': 'You make `window` windows. The argument is how many tokens a window holds; their number is N / window.',
@@ -344,7 +346,7 @@ MISTAKES = [{'label': 'number-of-windows',
                                                   'norm': 28.0,
                                                   'at': [21.465405, -3.8344322, -26.519709, 26.369391]}]}}}]
 
-explain = Explainer("q2_9", globals(), mistakes=MISTAKES, hidden_topics=['window values', 'window extremes', 'blocks are apart', 'window must divide', 'channel values', 'channels by behaviour', 'float32', 'cost', 'cost ratio'])
+explain = Explainer("q2_9", globals(), mistakes=MISTAKES, hidden_topics=['window values', 'window extremes', 'blocks are apart', 'window must divide', 'channel values', 'channels by behaviour', 'float32', 'cost counted', 'cost ratio'])
 
 """Public checks of q2_9: window_attention, channel_attention and attention_cost."""
 

@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q3_1"
 points = 6
 
-MADE_FROM = "7c1d127e89eca960"
+MADE_FROM = "869a7924f602bb24"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'unbiased-variance',

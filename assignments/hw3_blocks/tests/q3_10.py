@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q3_10"
 points = 10
 
-MADE_FROM = "1d41228886d59d4d"
+MADE_FROM = "6f5b085d8d7fa534"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'nothing-mended',
@@ -1576,7 +1576,7 @@ MISTAKES = [{'label': 'nothing-mended',
              'probe_blurred': {'error': 'StudentRaised'},
              'probe_constant_weights': {'error': 'StudentRaised'}}}]
 
-explain = Explainer("q3_10", globals(), mistakes=MISTAKES, hidden_topics=['healthy model', 'signs of life', 'mended'])
+explain = Explainer("q3_10", globals(), mistakes=MISTAKES, hidden_topics=['healthy models', 'signs of life', 'mended'])
 
 """Public checks of q3_10: dead_transformer_fix."""
 

@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q3_2"
 points = 12
 
-MADE_FROM = "62ee7bceebf456e4"
+MADE_FROM = "2d6442433a19aa23"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'statistics-taken-as-constants',
@@ -841,7 +841,7 @@ MISTAKES = [{'label': 'statistics-taken-as-constants',
                                                'norm': 3.0036265,
                                                'at': [1.4645344, 0.97863329, 2.7954438, -1.9537259]}]}}}]
 
-explain = Explainer("q3_2", globals(), mistakes=MISTAKES, hidden_topics=['shapes and dtypes', 'dx', 'dgamma and dbeta', 'any leading axes', 'eps', 'constant row', 'scales', 'what changes nothing', 'against differences', 'by hand', 'float32', 'device'])
+explain = Explainer("q3_2", globals(), mistakes=MISTAKES, hidden_topics=['shapes and dtypes', 'dx', 'dgamma and dbeta', 'any leading axes', 'eps', 'constant row', 'scales', 'what changes nothing', 'against differences', 'worked by hand', 'float32', 'device'])
 
 """Public checks of q3_2: layer_norm_backward."""
 

@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q3_3"
 points = 8
 
-MADE_FROM = "7bbb5afe25396b49"
+MADE_FROM = "78b243eccbb69308"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'normalised-over-the-row',

@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q3_4"
 points = 8
 
-MADE_FROM = "684dadbf39c22aab"
+MADE_FROM = "bebdc75f8ace916e"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'no-absolute-value',

@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q3_5"
 points = 11
 
-MADE_FROM = "50c8cf780160d7ae"
+MADE_FROM = "646294e41b101a0b"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'positions-from-one',
@@ -266,7 +266,7 @@ MISTAKES = [{'label': 'positions-from-one',
                                  'at': [0.68558869, 0.35375377, 0.55350844, -0.50790897]},
              'probe_shift_moves_the_table': {'list': [{'is': False}, {'is': False}, {'is': False}, {'is': False}]}}}]
 
-explain = Explainer("q3_5", globals(), mistakes=MISTAKES, hidden_topics=['values', 'odd width', 'shape and dtype', 'many positions', 'every row has one length', 'shift', 'shift back', 'far shift', 'shifts add up', 'shift of your own table'])
+explain = Explainer("q3_5", globals(), mistakes=MISTAKES, hidden_topics=['values', 'odd widths', 'shape and dtype', 'many positions', 'every row has one length', 'shifts', 'shift back', 'far shift', 'shifts add up', 'shift of your own table'])
 
 """Public checks of q3_5: sinusoidal_encoding and shift_matrix."""
 

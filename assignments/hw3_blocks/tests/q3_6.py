@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q3_6"
 points = 5
 
-MADE_FROM = "83e0220dff4cf003"
+MADE_FROM = "afb0e0f677df2da7"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'tanh-gelu',
@@ -230,7 +230,7 @@ MISTAKES = [{'label': 'tanh-gelu',
                                                 'norm': 15.346211,
                                                 'at': [8.8336016, -1.4293969, 7.0365161, -8.2317823]}}}]
 
-explain = Explainer("q3_6", globals(), mistakes=MISTAKES, hidden_topics=['parameters', 'gelu', 'relu', 'other shapes', 'unknown activation', 'positions keep apart', 'dropout place', 'evaluation mode', 'gradients', 'float32', 'device'])
+explain = Explainer("q3_6", globals(), mistakes=MISTAKES, hidden_topics=['parameters', 'gelu', 'relu', 'other shapes', 'unknown activations', 'positions keep apart', 'dropout place', 'evaluation mode', 'gradients', 'float32', 'device'])
 
 """Public checks of q3_6: FeedForward."""
 

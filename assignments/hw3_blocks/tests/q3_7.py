@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q3_7"
 points = 12
 
-MADE_FROM = "ac9f6563d739d7a9"
+MADE_FROM = "e0409819c31f65dc"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'always-pre-norm',
@@ -575,7 +575,7 @@ MISTAKES = [{'label': 'always-pre-norm',
   'hint': "Your attention weights are never dropped: the attention was built without the layer's `dropout`.",
   'prints': {'probe_dropout_on_attention_weights': {'is': False}}}]
 
-explain = Explainer("q3_7", globals(), mistakes=MISTAKES, hidden_topics=['agrees with torch', 'padding agrees with torch', 'defaults', 'small entries', 'padding never leaks', 'nothing but padding', 'gradients', 'dropout on branches', 'dropout on attention weights', 'evaluation mode', 'order of tokens', 'stack', 'float32', 'device'])
+explain = Explainer("q3_7", globals(), mistakes=MISTAKES, hidden_topics=['agrees with torchs layer', 'padding agrees with torch', 'defaults', 'small entries', 'padding never leaks', 'nothing but padding', 'gradients', 'dropout on branches', 'dropout on attention weights', 'evaluation mode', 'order of tokens', 'stack', 'float32', 'device'])
 
 """Public checks of q3_7: EncoderLayer."""
 

@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q3_8"
 points = 12
 
-MADE_FROM = "213f6d4cca8e8be0"
+MADE_FROM = "80f9c92244fb06cc"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'not-causal',
@@ -857,7 +857,7 @@ MISTAKES = [{'label': 'not-causal',
                                                                 'at': [0.76662162, -0.13694401, -0.94713246,
                                                                        0.94176396]}]}}}]
 
-explain = Explainer("q3_8", globals(), mistakes=MISTAKES, hidden_topics=['agrees with torch', 'memory padding agrees with torch', 'defaults', 'small entries', 'causal', 'memory padding never leaks', 'memory of nothing but padding', 'gradients', 'dropout on branches', 'dropout on attention weights', 'evaluation mode', 'on top of an encoder', 'float32', 'device'])
+explain = Explainer("q3_8", globals(), mistakes=MISTAKES, hidden_topics=['agrees with torchs layer', 'memory padding agrees with torch', 'defaults', 'small entries', 'causality', 'memory padding never leaks', 'memory of nothing but padding', 'gradients', 'dropout on branches', 'dropout on attention weights', 'evaluation mode', 'on top of an encoder', 'float32', 'device'])
 
 """Public checks of q3_8: DecoderLayer."""
 

@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q3_9"
 points = 10
 
-MADE_FROM = "68dee1c7de6c9180"
+MADE_FROM = "2cdc28a457d34527"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'mask-not-passed-on',
@@ -198,7 +198,7 @@ MISTAKES = [{'label': 'mask-not-passed-on',
              'probe_a_second_model_with_the_same_weights': {'error': 'Wrong'},
              'probe_token_zero_is_a_token': {'error': 'Wrong'}}}]
 
-explain = Explainer("q3_9", globals(), mistakes=MISTAKES, hidden_topics=['shapes', 'logits', 'content of padding', 'amount of padding', 'no mask', 'token zero', 'order of tokens', 'every real token counts', 'longest', 'rows keep apart', 'without gradients', 'gradients', 'everything is registered', 'learns', 'device'])
+explain = Explainer("q3_9", globals(), mistakes=MISTAKES, hidden_topics=['shapes of logits', 'logits', 'contents of padding', 'amounts of padding', 'no mask', 'token zero', 'order of tokens', 'every real token counts', 'longest', 'rows keep apart', 'without gradients', 'gradients', 'everything is registered', 'learns', 'device'])
 
 """Public checks of q3_9: EncoderClassifier. They look at an untrained model, in evaluation mode."""
 

@@ -6,7 +6,7 @@ import torch
 from autograder.judge.faults import StudentRaised
 from autograder.suites.devices import device_ready
 from course_utils.checking import check, same, tensor
-from course_utils.cnn_facts import cnn_facts, efficiency
+from course_utils.cnn_facts import cnn_facts, efficiency, efficiency_plan
 from course_utils.vision import build, read_efficiency
 
 SIZES = [1500, 20]  # images to train on, the larger set first
@@ -73,6 +73,13 @@ def test_moves_along(SmallCNN, in_box):
           "the image itself, [B, C, H, W]?")
 
 
+def test_is_not_linear(SmallCNN, in_box):
+    """It has a non-linearity: the logits of a sum of images are not the sum of theirs, up to a constant."""
+    bend = in_box(cnn_facts, SmallCNN)["bend"]
+    check(bend > 1e-4, "in evaluation mode f(a + b) = f(a) + f(b) - f(0) for any images a and b: without a "
+          "non-linearity, such as a ReLU, between them all your layers are one linear map")
+
+
 def test_every_parameter_takes_part(SmallCNN, in_box, rng):
     """A gradient reaches every parameter, and the image."""
     unused = in_box(cnn_facts, SmallCNN)["unused"]
@@ -92,6 +99,16 @@ def test_device(SmallCNN, in_box, rng):
     except StudentRaised as error:
         if "TypeError" not in error.type_names:  # a class that wants arguments cannot be tried here
             raise
+
+
+def test_fresh_models(data_efficiency, in_box):
+    """For each size data_efficiency trains new models: what one learned from another size does not count."""
+    try:
+        further = in_box(efficiency_plan, data_efficiency, [40, 20])["further"]
+    except StudentRaised:
+        return  # it cannot be watched with stand-ins for train_classifier and evaluate; the next case runs it
+    check(not any(further), f"{sum(further)} of {len(further)} trainings go on from the weights that a training with "
+          "another size has left: make a fresh ViT and a fresh SmallCNN for each size")
 
 
 @pytest.mark.weight(4)

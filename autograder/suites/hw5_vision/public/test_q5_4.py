@@ -110,6 +110,10 @@ def probe_shape(MAPHead):
     return list(_module(MAPHead)(_x()).shape)
 
 
+def probe_shape_of_one_image(MAPHead):
+    return list(_module(MAPHead)(_x(B=1)).shape)
+
+
 def probe_one_head(MAPHead):
     return _module(MAPHead, n_heads=1)(_x())
 

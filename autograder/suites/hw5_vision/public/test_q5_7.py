@@ -63,6 +63,14 @@ def probe_wide_kernels(SmallCNN):
     return min(2, sum(max(kernel) > 1 for kernel in _facts(SmallCNN)["kernels"]))
 
 
+def probe_convolutions(SmallCNN):
+    return len(_facts(SmallCNN)["kernels"]) > 0
+
+
+def probe_bends(SmallCNN):
+    return _facts(SmallCNN)["bend"] > 1e-4
+
+
 def probe_is_small(SmallCNN):
     return _facts(SmallCNN)["parameters"] <= 100_000
 
@@ -114,6 +122,10 @@ def probe_training_steps(data_efficiency):
 
 def probe_models(data_efficiency):
     return [name for name, _, _ in _plan(data_efficiency, [20])["trained"]]
+
+
+def probe_trained_further(data_efficiency):
+    return any(_plan(data_efficiency, [40, 20])["further"])
 
 
 def probe_evaluated_images(data_efficiency):
