@@ -49,6 +49,20 @@ def encoder_rows(decode: Callable[..., Any], model: nn.Module, src: Tensor, *arg
             handle.remove()
 
 
+def decoder_runs(decode: Callable[..., Any], model: nn.Module, *args: Any) -> tuple[Any, int]:
+    """The result of decode(model, *args), and how often the first layer of the decoder was called."""
+    runs = [0]
+
+    def hook(*_: Any) -> None:
+        runs[0] += 1
+
+    handle = model.decoder_layers[0].register_forward_pre_hook(hook)  # type: ignore[index, union-attr]
+    try:
+        return decode(model, *args), runs[0]
+    finally:
+        handle.remove()
+
+
 @torch.no_grad()
 def decoding_work(
     decode: Callable[..., Any],

@@ -85,6 +85,7 @@ class Grader:
         token = f"escaped-{os.getpid()}-{next(self.serial)}"
         kit = Kit(self.answers, self._places(token), self.work / "canaries")
         seconds = float(expected.get("seconds", 60))
+        _settle(lambda: not _of_users(self._users()) and _at_rest())  # the last box may still be on its way out
         before = self._state()
         start = time.monotonic()
         result: dict[str, Any] = {"honest_before": self.honest}
@@ -264,10 +265,13 @@ class Grader:
             "memory_mb": _memory(),
         }
 
+    def _users(self) -> range:
+        keeper = factory(self.sandbox)._keeper
+        return range(keeper._plan.first_user, keeper._plan.first_user + USERS) if keeper else range(0)
+
     def _harm(self, before: dict[str, Any], token: str) -> list[str]:
         """Everything that is not as it was."""
-        keeper = factory(self.sandbox)._keeper
-        users = range(keeper._plan.first_user, keeper._plan.first_user + USERS) if keeper else range(0)
+        users = self._users()
         _settle(lambda: _family(os.getpid()) == before["processes"] and not _of_users(users))
         after = self._state()
         changed = [name for name in ("threads", "settings") if before[name] != after[name]]
@@ -377,6 +381,13 @@ def _parent(pid: int) -> int:
             return int(file.read().rpartition(")")[2].split()[1])
     except OSError:
         return 0
+
+
+def _at_rest() -> bool:
+    """Whether no process of ours comes or goes for a moment."""
+    family = _family(os.getpid())
+    time.sleep(0.1)
+    return _family(os.getpid()) == family
 
 
 def _settle(done: Callable[[], bool]) -> None:

@@ -97,6 +97,17 @@ def test_other_sizes(smoothed_loss, rng):
                  f"{list(lengths)}")
 
 
+def test_pad_id_outside_the_vocabulary(smoothed_loss, rng):
+    """pad_id need not be a word: -100 (the default of torch's ignore_index), -1, or one beyond the last word."""
+    for pad in (-100, 9, -1):
+        logits, labels = _draw(rng, vocab=9)
+        labels = torch.where(labels == 0, pad, labels)
+        for smoothing in (0.1, 0.0):
+            got = number(smoothed_loss(logits, labels, pad, smoothing), "the loss")
+            same(got, _theirs(logits, labels, pad, smoothing).item(), f"the loss with V = 9, pad_id = {pad} and "
+                 f"smoothing {smoothing}")
+
+
 def test_a_sentence_of_padding(smoothed_loss, rng):
     """A row that is nothing but padding adds nothing, and is not NaN."""
     logits, labels = _draw(rng, (5, 3, 2, 4))

@@ -224,3 +224,23 @@ def test_fit(fit, Transformer, in_box, rng):
     after = loss()
     check(after < before - 1e-3, f"the loss on the one batch that fit saw 60 times went from "
           f"{before:.4f} to {after:.4f}: it should fall")
+
+
+@pytest.mark.weight(2)
+def test_fit_takes_every_batch(fit, Transformer, in_box, rng):
+    """fit makes a step for each of its batches: of the source's tokens, each batch has one that the others lack."""
+    weights = _weights(rng, calm=True)
+    model = loaded(Transformer, weights, SIZES)
+    tokens = (1 + torch.randperm(SIZES[0] - 1, generator=rng)[:5]).tolist()
+    batches = []
+    for token in tokens:
+        _, padding, inputs, labels = _batch(rng)
+        batches.append((torch.full(padding.shape, token).masked_fill(padding, PAD), padding, inputs, labels))
+    in_box(call_fit, fit, model, batches, PAD, 0.02)
+    moved = (model.state_dict()["src_embed.weight"].detach() - weights["src_embed.weight"]).abs().amax(1)
+    still = [number for number, token in enumerate(tokens, 1) if not moved[token] > 0]
+    if still == list(range(2, len(tokens) + 1)):
+        raise Wrong(f"of {len(tokens)} batches, fit trains on the first alone: the words that only the others have "
+                    "were not trained. Does a return stand inside the loop?", mistake="fit-returns-in-the-loop")
+    check(not still, f"fit got {len(tokens)} batches, and the word that only batch {still[0] if still else 0} has was "
+          "not trained: there is a step for each batch")

@@ -25,7 +25,8 @@ def train_step(model, batch, optimizer, pad_id):
 
 
 # %% not-clipped
-"""Large gradients go through as they are. Scale them down to norm 1 between backward and step."""
+"""The gradient that the optimizer sees is not clipped. Scale it down to norm 1 after backward and before the step:
+earlier there is nothing to clip yet."""
 def train_step(model, batch, optimizer, pad_id):
     src, src_padding, inputs, labels = batch
     model.train()
@@ -46,20 +47,6 @@ def train_step(model, batch, optimizer, pad_id):
     loss = smoothed_loss(model(src, inputs, src_padding), labels, pad_id)
     loss.backward()
     nn.utils.clip_grad_value_(model.parameters(), 1.0)
-    optimizer.step()
-    return loss.item()
-
-
-# %% clipped-before-backward
-"""You clip before backward, when there is nothing to clip yet: the gradient that the optimizer sees has its full
-size."""
-def train_step(model, batch, optimizer, pad_id):
-    src, src_padding, inputs, labels = batch
-    model.train()
-    optimizer.zero_grad()
-    loss = smoothed_loss(model(src, inputs, src_padding), labels, pad_id)
-    nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-    loss.backward()
     optimizer.step()
     return loss.item()
 

@@ -113,3 +113,11 @@ def probe_gradient(smoothed_loss):
 def probe_equal_lengths(smoothed_loss):
     labels = torch.tensor([[3, 1, 4, 2, 1]])
     return smoothed_loss(_logits(labels, 5), labels, PAD)
+
+
+def probe_pad_id_outside_the_vocabulary(smoothed_loss):
+    smoothed_loss(_logits(), LABELS, PAD)  # where this works,
+    try:
+        return smoothed_loss(_logits(), LABELS.masked_fill(LABELS == PAD, -100), -100)
+    except Exception:
+        return "no loss where pad_id is -100"

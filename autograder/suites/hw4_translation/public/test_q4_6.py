@@ -2,8 +2,10 @@
 
 import torch
 
+from course_utils.beside import run_beside
 from course_utils.checking import check
 from course_utils.lively import lively_weights, put_weights
+from course_utils.watched import decoder_runs
 
 SIZES = (6, 8, 8, 2, 12, 1)  # src_vocab, tgt_vocab, d_model, n_heads, d_ff, n_layers
 BOS, EOS, STEPS = 1, 2, 7
@@ -119,3 +121,28 @@ def probe_dropout(greedy_decode, Transformer):
 
 def probe_begins_with_another_token(greedy_decode, Transformer):
     return _rows(greedy_decode(_model(Transformer), SRC, PADDING, 3, EOS, STEPS))
+
+
+def probe_steps_without_an_end(greedy_decode, Transformer):
+    return run_beside(decoder_runs, greedy_decode, _model(Transformer), SRC[:1], PADDING[:1], BOS, 5, 3)[1]
+
+
+def _same_again(greedy_decode, Transformer, max_len, calls):
+    """Whether all calls agree, on a model without dropout to which no token is very likely."""
+    weights = lively_weights(1022, *SIZES)
+    weights["tgt_embed.weight"] *= 0.2
+    model = put_weights(Transformer(*SIZES, dropout=0.0), weights)
+    results = []
+    with torch.random.fork_rng(devices=[]):
+        for seed in range(calls):
+            torch.manual_seed(seed)
+            results.append(_rows(greedy_decode(model, SRC, PADDING, BOS, 5, max_len)))
+    return all(result == results[0] for result in results)
+
+
+def probe_two_calls_agree(greedy_decode, Transformer):
+    return _same_again(greedy_decode, Transformer, STEPS, 2)
+
+
+def probe_first_tokens_agree(greedy_decode, Transformer):
+    return _same_again(greedy_decode, Transformer, 1, 12)

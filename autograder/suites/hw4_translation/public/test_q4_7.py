@@ -163,3 +163,12 @@ def probe_greedy_competes(beam_search, Transformer):
 
 def probe_greedy_competes_again(beam_search, Transformer):
     return [_hard(beam_search, Transformer, *hard) for hard in HARD[2:]]
+
+
+def probe_width_one_ends_with_the_first_end(beam_search, Transformer):
+    model = _unsure(Transformer)
+    return [_rows(beam_search(model, SRC, PADDING, BOS, eos, 6, 1, 2.0)) for eos in (EOS, 3)]
+
+
+def probe_width_one_long_wins(beam_search, Transformer):
+    return _rows(beam_search(_unsure(Transformer), SRC, PADDING, BOS, 7, 6, 1, 3.0))

@@ -155,3 +155,17 @@ def probe_encoder_rows(cached_greedy_decode, Transformer):
 def probe_work_grows(cached_greedy_decode, Transformer):
     early, late = _costs(cached_greedy_decode, Transformer)
     return "faster than it should" if late > 2 * early else "slowly"
+
+
+def _two_layers(cached_greedy_decode, Transformer, seed):
+    sizes = (*SIZES[:-1], 2)
+    model = put_weights(Transformer(*sizes), lively_weights(seed, *sizes))
+    return _rows(cached_greedy_decode(model, SRC, PADDING, BOS, EOS, STEPS))
+
+
+def probe_two_layers(cached_greedy_decode, Transformer):
+    return _two_layers(cached_greedy_decode, Transformer, 80)
+
+
+def probe_two_other_layers(cached_greedy_decode, Transformer):
+    return _two_layers(cached_greedy_decode, Transformer, 53)
