@@ -85,6 +85,7 @@ seed_everything(0)
 grader = Grader("hw5_vision")
 
 # %%
+from course_utils.bias_experiments import last_feature_map, reach, shift
 from course_utils.training import (
     Curves,
     EarlyStop,
@@ -109,10 +110,7 @@ from course_utils.vision import (
     LongEpoch,
     Shifted,
     call,
-    last_feature_map,
     own_images,
-    reach,
-    shift,
     steps_from,
     train_small,
 )

@@ -6,7 +6,7 @@ import torch.nn.functional as F
 from safetensors.torch import save_file
 from torch import nn
 
-from course_utils import plots, vision
+from course_utils import bias_experiments, plots, vision
 from course_utils.checkpoints import CheckpointError, save_checkpoint
 from course_utils.training import loader
 
@@ -160,7 +160,7 @@ def test_what_cannot_be_loaded_is_refused_with_a_sentence(tmp_path, monkeypatch)
     ],
 )
 def test_accuracies_over_sizes_are_read_in_every_sensible_form(found):
-    read = vision.read_efficiency(found, [5, 9])
+    read = bias_experiments.read_efficiency(found, [5, 9])
     assert read["vit"] == pytest.approx([0.1, 0.2]) and read["cnn"] == pytest.approx([0.3, 0.4])
 
 
@@ -176,25 +176,25 @@ def test_accuracies_over_sizes_are_read_in_every_sensible_form(found):
 )
 def test_what_says_nothing_about_sizes_is_refused_with_a_sentence(found, sentence):
     with pytest.raises(ValueError, match=sentence):
-        vision.read_efficiency(found, [5, 9])
+        bias_experiments.read_efficiency(found, [5, 9])
 
 
 def test_a_convolution_reaches_as_far_as_its_kernel():
     conv = nn.Conv2d(1, 4, 3, padding=1)
     model = nn.Sequential(conv, nn.ReLU(), nn.Flatten(), nn.Linear(4 * 64, 3))
     images = torch.rand(2, 1, 8, 8)
-    assert torch.equal(vision.last_feature_map(model, images), conv(images))
+    assert torch.equal(bias_experiments.last_feature_map(model, images), conv(images))
     assert not conv._forward_hooks
-    seen = vision.reach(lambda x: vision.last_feature_map(model, x), images, 4, 3) > 0
+    seen = bias_experiments.reach(lambda x: bias_experiments.last_feature_map(model, x), images, 4, 3) > 0
     assert seen[3:6, 2:5].all() and seen.sum() == 9
     with pytest.raises(ValueError, match="Conv2d"):
-        vision.last_feature_map(nn.Linear(3, 3), torch.zeros(1, 3))
+        bias_experiments.last_feature_map(nn.Linear(3, 3), torch.zeros(1, 3))
 
 
 def test_a_shift_moves_down_and_right():
     images = torch.zeros(1, 1, 4, 4)
     images[0, 0, 1, 1] = 1
-    assert vision.shift(images, 1, 2)[0, 0, 2, 3] == 1
+    assert bias_experiments.shift(images, 1, 2)[0, 0, 2, 3] == 1
 
 
 def test_images_are_drawn_and_never_without_alt_text():

@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q5_1"
 points = 8
 
-MADE_FROM = "a0498984f6e8271f"
+MADE_FROM = "62620593ee4e3bac"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'channel-last-in-the-patch',

@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q5_2"
 points = 10
 
-MADE_FROM = "c39c9f525a746627"
+MADE_FROM = "04c5ebc2e695f542"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'filters-read-channel-last',

@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q5_4"
 points = 16
 
-MADE_FROM = "fb417de2321c0039"
+MADE_FROM = "833cfdce76faf52b"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'residual-around-the-attention',

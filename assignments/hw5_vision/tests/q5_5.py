@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q5_5"
 points = 16
 
-MADE_FROM = "49589d99417644b0"
+MADE_FROM = "8592bd58a4853328"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'norm-after-pooling',

@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q5_6"
 points = 14
 
-MADE_FROM = "5ccc93247b9c3310"
+MADE_FROM = "e70bbb63851d2873"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'mean-of-batch-accuracies',

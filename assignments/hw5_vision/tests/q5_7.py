@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q5_7"
 points = 10
 
-MADE_FROM = "5ee8c26c111a4610"
+MADE_FROM = "08ad88f425e9319e"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'fully-connected',
@@ -79,9 +79,10 @@ import pytest
 import torch
 
 from course_utils.beside import run_beside
+from course_utils.bias_experiments import read_efficiency
 from course_utils.checking import check
 from course_utils.cnn_facts import cnn_facts, efficiency, efficiency_plan
-from course_utils.vision import build, read_efficiency
+from course_utils.vision import build
 
 
 @test_case(name='Two digits [2, 1, 28, 28] give logits [2, 10], and every parameter takes part.')

@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q5_8"
 points = 10
 
-MADE_FROM = "25843e0e83e7bf31"
+MADE_FROM = "954cadcf1891fcd2"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'layers-in-the-wrong-order',
