@@ -47,6 +47,13 @@ def solution_lines(homework: Homework) -> set[str]:
     return lines
 
 
+def given_lines(homework: Homework) -> set[str]:
+    """The lines that the source gives to students: its cells outside questions, and its stubs."""
+    given = [cell.source for cell in homework.cells if not {"question", "explain"} & cell.metadata.keys()]
+    stubs = [re.sub(rf"# {BEGIN}.*?# {END}", "", question.answer, flags=re.DOTALL) for question in homework.questions]
+    return {line.split("  # ")[0].strip() for text in (*given, *stubs) for line in text.splitlines()}
+
+
 def hidden_lines(homework: Homework) -> set[str]:
     """The telling lines of the hidden suites that no public file has too."""
 
@@ -75,7 +82,8 @@ def test_stubs_keep_signature_and_docstring_and_nothing_of_the_solution(homework
     by_id = cells(student_notebook(homework))
     for question in homework.questions:
         stub, reference = ast.parse(by_id[question.id].source), ast.parse(question.answer)
-        for mine, theirs in zip(stub.body, reference.body, strict=True):
+        asked_for = [node for node in reference.body if not getattr(node, "name", "").startswith("_")]
+        for mine, theirs in zip(stub.body, asked_for, strict=True):  # a solution may bring helpers of its own
             assert type(mine) is type(theirs)
             if isinstance(mine, ast.FunctionDef):
                 assert isinstance(theirs, ast.FunctionDef)
@@ -114,7 +122,8 @@ def test_the_release_holds_the_assignment_and_course_utils_and_nothing_of_staff(
         "requirements.txt",
         "README.md",
     }
-    secret = solution_lines(homework) | hidden_lines(homework)
+    secret = (solution_lines(homework) | hidden_lines(homework)) - given_lines(homework)
+    assert len(secret) > 4 * len(homework.questions)
     for path, content in files.items():
         text = content.decode().replace('\\"', '"').replace("\\n", "\n")
         found = sorted(line for line in secret if line in text)
@@ -125,14 +134,13 @@ def test_the_release_holds_the_assignment_and_course_utils_and_nothing_of_staff(
 
 def test_the_release_holds_no_reference_values(homework: Homework) -> None:
     """Fingerprints of mistakes ship, those of the right answer do not: on no probe do they agree with it."""
-    from autograder.builder.checks import _stored_prints
-    from autograder.judge.diagnosis import Diagnostician
+    from autograder.judge.diagnosis import Diagnostician, stored_prints
     from course_utils.fingerprints import matches
 
     diagnostician = Diagnostician(homework)
     for question in homework.questions:
         right = diagnostician._prints(question.id, "")
-        stored = _stored_prints(ASSIGNMENTS / homework.name / "tests" / f"{question.id}.py")
+        stored = stored_prints(ASSIGNMENTS / homework.name / "tests" / f"{question.id}.py")
         assert stored
         for label, prints in stored.items():
             for probe, value in prints.items():
