@@ -32,36 +32,45 @@ def cells(notebook: nbformat.NotebookNode) -> dict[str, nbformat.NotebookNode]:
     return {cell.metadata.nbgrader.grade_id: cell for cell in notebook.cells if "nbgrader" in cell.metadata}
 
 
-def solution_lines(homework: Homework) -> set[str]:
-    """The lines of all solution regions that say something: what no student file may hold."""
-    lines: set[str] = set()
+def solution_regions(homework: Homework) -> list[list[str]]:
+    """The code of every solution region, line by line, without comments."""
+    regions = []
     for question in homework.questions:
-        inside = False
-        for line in question.answer.splitlines():
-            inside = (inside or BEGIN in line) and END not in line
-            code = line.split("  # ")[0].strip()
-            if inside and BEGIN not in line and len(code) > 24:
-                lines.add(code)
-    lines |= {line for asked in homework.explanations for line in asked.answer.splitlines() if len(line) > 24}
-    assert len(lines) > 2 * len(homework.questions)
-    return lines
+        for region in re.findall(rf"# {BEGIN}(.*?)# {END}", question.answer, re.DOTALL):
+            lines = [line.split("  # ")[0].strip() for line in region.splitlines()]
+            regions.append([line for line in lines if line])
+    return regions
 
 
-def given_lines(homework: Homework) -> set[str]:
-    """The lines that the source gives to students: its cells outside questions, and its stubs."""
+def solution_lines(homework: Homework) -> set[str]:
+    """The lines of all solutions that say something: what no answer cell of a student's notebook may hold."""
+    lines = {line for region in solution_regions(homework) for line in region}
+    lines |= {line for asked in homework.explanations for line in asked.answer.splitlines()}
+    return {line for line in lines if len(line) > 24}
+
+
+def pieces(lines: list[str]) -> set[tuple[str, ...]]:
+    """What would give a text away: any two telling neighbours, or its one line."""
+    lines = [line for line in lines if len(line) > 12]
+    return set(zip(lines, lines[1:], strict=False)) if len(lines) > 1 else {tuple(lines)} - {()}
+
+
+def stripped(text: str) -> list[str]:
+    """The lines of a text that has been through JSON or not, without indentation and comments."""
+    text = text.replace('\\"', '"').replace("\\n", "\n")
+    lines = [line.split("  # ")[0].strip().strip('",') for line in text.splitlines()]
+    return [line for line in lines if len(line) > 12]
+
+
+def staff_pieces(homework: Homework) -> set[tuple[str, ...]]:
+    """Pieces of solutions and hidden checks that stand in nothing which the course gives to everyone."""
+    secret = {piece for region in solution_regions(homework) for piece in pieces([line.strip('",') for line in region])}
+    hidden = [homework.hidden_file(question.id).read_text() for question in homework.questions]
+    secret |= {piece for text in hidden for piece in pieces(stripped(text))}
     given = [cell.source for cell in homework.cells if not {"question", "explain"} & cell.metadata.keys()]
-    stubs = [re.sub(rf"# {BEGIN}.*?# {END}", "", question.answer, flags=re.DOTALL) for question in homework.questions]
-    return {line.split("  # ")[0].strip() for text in (*given, *stubs) for line in text.splitlines()}
-
-
-def hidden_lines(homework: Homework) -> set[str]:
-    """The telling lines of the hidden suites that no public file has too."""
-
-    def of(paths: list[Path]) -> set[str]:
-        return {line.strip() for path in paths for line in path.read_text().splitlines() if len(line.strip()) > 40}
-
-    hidden = of([homework.hidden_file(question.id) for question in homework.questions])
-    return hidden - of([homework.public_file(question.id) for question in homework.questions])
+    given += [homework.public_file(question.id).read_text() for question in homework.questions]
+    shown = {piece for text in given for piece in (*pieces(stripped(text)), *((line,) for line in stripped(text)))}
+    return {piece for piece in secret - shown if len("".join(piece)) > 40}
 
 
 def test_every_question_has_one_answer_cell_and_one_locked_check(homework: Homework) -> None:
@@ -82,6 +91,8 @@ def test_stubs_keep_signature_and_docstring_and_nothing_of_the_solution(homework
     by_id = cells(student_notebook(homework))
     for question in homework.questions:
         stub, reference = ast.parse(by_id[question.id].source), ast.parse(question.answer)
+        told = stripped(re.sub(rf"# {BEGIN}.*?# {END}", "", question.answer, flags=re.DOTALL))
+        assert not (solution_lines(homework) - set(told)) & set(stripped(by_id[question.id].source))
         asked_for = [node for node in reference.body if not getattr(node, "name", "").startswith("_")]
         for mine, theirs in zip(stub.body, asked_for, strict=True):  # a solution may bring helpers of its own
             assert type(mine) is type(theirs)
@@ -122,12 +133,13 @@ def test_the_release_holds_the_assignment_and_course_utils_and_nothing_of_staff(
         "requirements.txt",
         "README.md",
     }
-    secret = (solution_lines(homework) | hidden_lines(homework)) - given_lines(homework)
-    assert len(secret) > 4 * len(homework.questions)
+    secret = staff_pieces(homework)
+    assert len(secret) > 8 * len(homework.questions)
     for path, content in files.items():
-        text = content.decode().replace('\\"', '"').replace("\\n", "\n")
-        found = sorted(line for line in secret if line in text)
-        assert not found, f"{path} holds staff's lines: {found[:3]}"
+        text = content.decode()
+        lines = stripped(text)
+        found = secret & (set(zip(lines, lines[1:], strict=False)) | {(line,) for line in lines})
+        assert not found, f"{path} holds staff's lines: {sorted(found)[:3]}"
         assert BEGIN not in text
         assert not re.search(r"^\s*(from|import) (autograder|solutions)", text, re.MULTILINE), path
 
