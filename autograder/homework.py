@@ -19,7 +19,8 @@ from autograder.places import SOLUTIONS, SUITES
 NAME = re.compile(r"hw(\d+)_[a-z0-9_]+")
 QUESTION_ID = re.compile(r"q(\d+)_\d+")
 BEGIN, END = "BEGIN SOLUTION", "END SOLUTION"
-METADATA = {"question", "explain", "points", "minutes", "difficulty", "limits", "uses", "help", "card", "given", "tags"}
+METADATA = {"question", "explain", "points", "minutes", "difficulty", "limits", "uses", "help", "card"}
+METADATA |= {"contents", "given", "tags"}
 LADDER = ("symptom", "hint", "pseudo-code")
 TOTAL_POINTS = 100
 LEAST_MISTAKES, LEAST_VARIANTS = 4, 3

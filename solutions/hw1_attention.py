@@ -26,41 +26,35 @@
 # - predict what happens to the output when a key moves, grows, or changes its place;
 # - choose weights by hand that make attention an identity, a permutation or a convolution.
 #
-# **Time**: about an hour of reading, and about five and a half hours of work for all fifteen questions (100
-# points).
-# You need linear algebra, a little probability, and some PyTorch. No GPU, no downloads.
+# **What you need**: linear algebra, a little probability, and some PyTorch. No GPU, no downloads.
+
+# %% [markdown] contents=true
+# The table of contents stands here, with the times to read and to work.
 
 # %% [markdown]
-# ### Contents
+# ## How to work
 #
-# | part | questions |
-# |---|---|
-# | I. Looking back | 1.1 softargmax · 1.2 its Jacobian · 1.3 scores · 1.4 one step · 1.5 a seq2seq model |
-# | II. Attention is a weighted average | 1.6 kernel regression · 1.7 scaled dot-product attention |
-# | III. How sharp should it be? | 1.8 mean and variance of a score · 1.9 the temperature you need |
-# | IV. Moving the pieces | 1.10 one key moves · 1.11 tokens trade places · 1.12 attention as other layers |
-# | V. Reading with a pencil | 1.13 spot the error |
-# | VI. In your own words | 1.14 the factor $1/\sqrt{d}$ · 1.15 where things stand |
+# Every question has a text, one answer cell, a check and a ladder of help. Replace the `raise
+# NotImplementedError` in the answer cell, run the cell, then run the check below it. The check tries your
+# answer on small examples and says what it found; the grader that computes your points does the same on
+# many more inputs, and relies on nothing that is not written in this notebook. The help is folded: first
+# what you might be seeing, then a hint, then the steps in words. Opening it costs nothing. Pictures that
+# need your answers appear as soon as the answers are there.
 #
-# **How to work.** Every question has a text, one answer cell, a check and a ladder of help (the last two ask
-# for a few sentences instead of code, and a person reads them). Fill in the
-# answer cell (replace the `raise NotImplementedError`), run it, then run the check below it. The check
-# tries your answer on small examples and says what it found; the grader that computes your points runs the
-# same kind of check on many more inputs, and relies on nothing that is not written in this notebook. The
-# help is folded: first what you might be seeing, then a hint, then a sketch in words. Opening it costs
-# nothing.
+# The last two questions, 1.14 and 1.15, ask for a few sentences instead of code, and a person reads them.
+#
+# Later questions may use your earlier answers. Where an earlier one is wrong, the later one is judged
+# with ours in its place too, so an error costs its points once. Where you skipped one, PyTorch's own
+# function will do, unless the question says otherwise.
 #
 # Answers 1.1 and 1.3 to 1.7 are parts of models, so gradients must flow through them: stay in PyTorch
 # there, and do not `detach`. Elsewhere any way to the right number is fine, unless the text rules it out.
-#
-# Pictures that need your answers appear as soon as the answers are there. Later questions may use your
-# earlier functions; where you skipped one, PyTorch's own will do unless the question says otherwise.
 
 # %% [markdown]
-# ### The convention card
+# ## The convention card
 #
-# The same in all six homeworks. Some rows belong to later ones; the row on blocked keys will matter in an
-# hour.
+# The same in every homework. Some rows belong to later homeworks; the row on blocked keys matters from
+# 1.1 on.
 
 # %% [markdown] card=true
 # The convention card of the course stands here.
@@ -87,7 +81,7 @@ device = pick_device()
 grader = Grader("hw1_attention")
 
 # %% [markdown]
-# # Part I. Looking back
+# ## Part I. Looking back
 #
 # In 2014 a neural translator was two recurrent networks: an *encoder* read the source and handed over its
 # last hidden state, and a *decoder* wrote the target from that one vector (Sutskever 2014, Cho 2014). One
@@ -102,7 +96,7 @@ grader = Grader("hw1_attention")
 # We begin in the middle, with step 2, since all the rest depends on it.
 
 # %% [markdown] question="q1_1"
-# ## 1.1 Softargmax: choosing softly
+# ### 1.1 Softargmax: choosing softly
 #
 # Given scores $s_1, \dots, s_n$, the hard choice is the argmax: all the weight on the largest score. It has
 # no useful derivative, so nothing can be learned through it. The soft choice is
@@ -119,19 +113,19 @@ grader = Grader("hw1_attention")
 # | 1 | 0.665, 0.245, 0.090 |
 # | 4 | 0.982, 0.018, 0.000 |
 #
-# The formula is short; the work is at its edges. Your function must
+# The formula is short; the work is at its edges. Write `softargmax(scores, beta=1.0, dim=-1)`. It must
 #
 # - take `scores` of any shape and any floating dtype, normalise over the axis `dim` only, and keep shape
 #   and dtype;
 # - be **stable**: scores of size $10^4$ or $-10^4$ in float32 must give weights, neither NaN nor infinity;
-# - read the score `-inf` as "blocked": its weight is exactly 0, for every `beta`, also for `beta = 0`,
-#   where the unblocked scores share the weight evenly;
+# - read the score `-inf` as "blocked": its weight is exactly 0, and the others share the weight as if it were
+#   not there (good to have: at `beta = 0` too, where $0 \cdot \infty$ is NaN);
 # - return **zeros** for a slice in which every score is `-inf` (nothing to choose from, so nothing is
 #   chosen), and send back a gradient of zero there, not NaN.
 #
-# `beta` is a finite number $\ge 0$; scores are finite or `-inf`. Other slices must not notice an empty
-# neighbour, and as everywhere in this course the input is not changed in place. You may use `torch.softmax`
-# or write the exponentials yourself.
+# `beta` is a finite number $\ge 0$; scores are finite or `-inf`. A *slice* is one vector of scores along `dim`;
+# other slices must not notice an empty neighbour. As everywhere in this course the input is not changed in
+# place. You may use `torch.softmax` or write the exponentials yourself.
 
 # %% question="q1_1" points=6 minutes=15 difficulty=2
 def softargmax(scores: Tensor, beta: float = 1.0, dim: int = -1) -> Tensor:
@@ -151,7 +145,7 @@ def softargmax(scores: Tensor, beta: float = 1.0, dim: int = -1) -> Tensor:
 #
 # hint: Adding a constant to all scores of a slice changes nothing, so you may subtract the slice's maximum,
 # after which the largest exponent is 0. For an empty slice, make the maximum and the sum harmless *before*
-# they are used. And think about what `beta * scores` is when `beta` is 0 and a score is `-inf`.
+# they are used.
 #
 # pseudo-code: Remember where the scores are `-inf`. Multiply the others by beta; the blocked ones are
 # `-inf` again. Take the maximum along the axis, and where it is `-inf` use 0. Exponentiate what is left
@@ -159,9 +153,9 @@ def softargmax(scores: Tensor, beta: float = 1.0, dim: int = -1) -> Tensor:
 
 # %% [markdown]
 # What does the temperature do? Here are the weights of four scores as $\beta$ grows, and how spread out
-# they are: their entropy, divided by $\ln 4$. The entropy falls from 1 (an even spread) towards 0 (a hard
-# choice), and it never turns back: its slope is $-\beta$ times the variance of the scores under the
-# weights, which is never positive. Look at the second score: its weight grows at first, as long as the
+# they are: their entropy $-\sum_i a_i \ln a_i$, divided by $\ln 4$. It falls from 1 (an even spread) towards 0
+# (a hard choice), and it never turns back: the entropy's slope is $-\beta$ times the variance of the scores
+# under the weights, which is never positive. Look at the second score: its weight grows at first, as long as the
 # score is above the average, and then it loses.
 
 # %% tags=["plot"]
@@ -177,7 +171,7 @@ with after("q1_1"):
     )
 
 # %% [markdown] question="q1_2"
-# ## 1.2 The Jacobian: when a softmax stops learning
+# ### 1.2 The Jacobian: when a softmax stops learning
 #
 # Let $y = \mathrm{softmax}(z)$ for a vector $z$ of $n$ scores. How does weight $i$ react to score $j$?
 # Differentiate, and the answer needs nothing but the weights:
@@ -265,7 +259,7 @@ with after("q1_2"):
     )
 
 # %% [markdown] question="q1_3"
-# ## 1.3 Alignment scores: four ways to compare
+# ### 1.3 Alignment scores: four ways to compare
 #
 # Now step 1. The decoder is in state $q$ (the **query**), the encoder has left its states $k_1, \dots, k_S$
 # (the **keys**), and we want one number per key that says how well it fits. Luong (2015) tried four kinds:
@@ -277,18 +271,18 @@ with after("q1_2"):
 # | `"concat"` | $v^\top \tanh(W\,[q; k_s])$ | `W: [A, 2D]`, `v: [A]` |
 # | `"location"` | entry $s$ of $W q$ | `W: [S, D]` |
 #
-# $[q; k]$ is the query followed by the key, in this order. `concat` is the additive score of Bahdanau
-# (2015) in another coat. `location` is the odd one out: it looks at the query only, and has learned by
+# $[q; k]$ is the query followed by the key, in this order; $A$ is the width of the hidden layer of `concat`,
+# which is the additive score of Bahdanau (2015) in other notation. `location` is the odd one out: it looks at the query only, and has learned by
 # heart which *place* to look at.
 #
-# A small number for the order of things: with $q = (1, 2)$ and the keys $(3, 0)$ and $(0, 1)$, `dot` gives
+# A small example that shows the order: with $q = (1, 2)$ and the keys $(3, 0)$ and $(0, 1)$, `dot` gives
 # $3$ and $2$. With $W = \begin{pmatrix} 0 & 1 \\ 0 & 0 \end{pmatrix}$, `general` gives $0$ and $1$; with
 # $W$ transposed it would be $6$ and $0$. So the order matters: the query stands on the left of $W$.
 #
 # Write `luong_scores(query, keys, kind, W=None, v=None)` for a batch: `query` is `[B, D]`, one query for
 # each example, `keys` is `[B, S, D]`, the result is `[B, S]`, in the inputs' dtype. These are the scores,
-# before any softmax, and without any scaling. Parameters that a kind does not need are `None`. An unknown
-# `kind` raises a `ValueError`.
+# before any softmax, and without any scaling. Parameters that a kind does not need are `None`. (Good to have:
+# a `ValueError` for a `kind` that is none of the four.)
 
 # %% question="q1_3" points=7 minutes=20 difficulty=2
 def luong_scores(
@@ -352,7 +346,7 @@ with after("q1_3"):
 
 
 # %% [markdown] question="q1_4"
-# ## 1.4 One step of attention
+# ### 1.4 One step of attention
 #
 # Step 2 you have, step 3 is quickly said. With the weights $a = \mathrm{softmax}(\text{scores})$ over the
 # $S$ keys, the **context** is the weighted average of the keys,
@@ -431,7 +425,7 @@ with after("q1_4"):
     )
 
 # %% [markdown] question="q1_5"
-# ## 1.5 A sequence-to-sequence model with attention
+# ### 1.5 A sequence-to-sequence model with attention
 #
 # Time to build the second translator. The task is small and merciless: read 12 random symbols and write
 # them **backwards**. A model without attention has to press all twelve through one vector, and gets about
@@ -446,10 +440,11 @@ with after("q1_4"):
 # - between them, the attention of 1.4 at every decoder step: score the step's state against the memory,
 #   softmax, context, $\tilde h$;
 # - a linear layer from $\tilde h$ to the logits.
-#
+
+# %% [markdown]
 # `forward(src, tgt_in, key_padding_mask=None)` returns `(logits, weights)`:
 #
-# | | shape | meaning |
+# | name | shape | meaning |
 # |---|---|---|
 # | `src` | int64 `[B, S]` | source tokens |
 # | `tgt_in` | int64 `[B, T]` | what the decoder reads: a start token first, so it is already shifted |
@@ -457,7 +452,7 @@ with after("q1_4"):
 # | `logits` | `[B, T, vocab_tgt]` | `logits[:, t]` predicts what follows `tgt_in[:, t]` |
 # | `weights` | `[B, T, S]` | the weights of each step: exactly 0 on padding, rows sum to 1 |
 #
-# This is what the suite relies on:
+# This is what the grader relies on:
 #
 # - `logits[:, t]` depends on `tgt_in[:, :t + 1]` and never on later tokens; do not shift `tgt_in` again;
 # - **source padding never changes the logits**: not through the tokens that stand there, not through how
@@ -565,7 +560,7 @@ with after("q1_5"):
     )
 
 # %% [markdown]
-# # Part II. Attention is a weighted average
+# ## Part II. Attention is a weighted average
 #
 # Nothing in the formula knows about translation, or about recurrent networks. There are places with
 # something stored at each of them, there is a place where we want to know something, and we average what is
@@ -573,7 +568,7 @@ with after("q1_5"):
 # time.
 
 # %% [markdown] question="q1_6"
-# ## 1.6 Kernel regression, 1964
+# ### 1.6 Kernel regression, 1964
 #
 # You have points $x_1, \dots, x_S$ with measured values $y_1, \dots, y_S$, and want a guess at a new point
 # $x$. Nadaraya (1964) and Watson (1964) independently proposed to average the measurements, the similar
@@ -667,9 +662,9 @@ with after("q1_6"):
     )
 
 # %% [markdown] question="q1_7"
-# ## 1.7 Scaled dot-product attention
+# ### 1.7 Scaled dot-product attention
 #
-# Here is the function that gave this course its subject. Vaswani (2017) takes many queries at once, gives
+# This is the function that the rest of the course is built on. Vaswani (2017) takes many queries at once, gives
 # keys and values their own vectors, and divides the scores by the root of their width:
 #
 # $$\mathrm{attention}(Q, K, V) = \mathrm{softmax}\!\left(\frac{Q K^\top}{\sqrt{d}}\right) V,$$
@@ -785,14 +780,14 @@ with after("q1_6", "q1_7", what="comparison"):
 
 
 # %% [markdown]
-# # Part III. How sharp should it be?
+# ## Part III. How sharp should it be?
 #
 # Why divide by $\sqrt d$, and not by $d$, or not at all? In 1.2 you saw that scores which lie far apart
 # freeze the softmax. So we ask how far apart they lie at the start of training, when queries and keys are
 # as good as random.
 
 # %% [markdown] question="q1_8"
-# ## 1.8 Mean and variance of a score
+# ### 1.8 Mean and variance of a score
 #
 # Let $q$ and $k$ be two **independent** random vectors in $\mathbb{R}^d$, both distributed as
 # $N(\mu, \sigma^2 I)$: the same mean vector $\mu$, and independent entries of standard deviation $\sigma$
@@ -910,7 +905,7 @@ with after("q1_2", "q1_8"):
     )
 
 # %% [markdown] question="q1_9"
-# ## 1.9 The temperature you need
+# ### 1.9 The temperature you need
 #
 # The scale $1/\sqrt d$ is a starting point. A model that wants to *copy* one value must make its softmax
 # sharp, by larger queries and keys, which is the same as a larger $\beta$. How large? The largest weight is
@@ -1009,13 +1004,13 @@ with after("q1_9"):
     )
 
 # %% [markdown]
-# # Part IV. Moving the pieces
+# ## Part IV. Moving the pieces
 #
 # We know how attention works when it is left alone. Now push it a little and see what moves: one key
 # (1.10), the order of all tokens (1.11), and finally the weight matrices themselves (1.12).
 
 # %% [markdown] question="q1_10"
-# ## 1.10 One key moves
+# ### 1.10 One key moves
 #
 # Take a single query $q$, keys $k_1, \dots, k_S$ (the rows of $K$) and values $v_1, \dots, v_S$ (the rows
 # of $V$). The output is $h = \sum_i a_i v_i$ with $a = \mathrm{softmax}(s)$ and the scores
@@ -1037,11 +1032,15 @@ with after("q1_9"):
 # - `key_jacobian(q, K, V, j, beta)`: the derivative of $h$ by key $j$, `[Dv, D]`. The closed form is one
 #   line; find it;
 # - `elongated_limit(q, K, V, j, beta)`: the limit `[Dv]` of the output as key $j$ is stretched without end,
-#   its value $v_j$ staying as it is. The three cases are $q \cdot k_j > 0$, $< 0$ and exactly $= 0$. Think
-#   of the case of a single key, $S = 1$, too: a softmax over one score is 1 whatever the score, so the
-#   output is $v_j$ in all three cases.
+#   its value $v_j$ staying as it is. The three cases are $q \cdot k_j > 0$, $< 0$ and exactly $= 0$. (Good to
+#   have: with a single key, $S = 1$, its weight is 1 whatever the score, so the output is $v_j$ in all cases.)
 #
 # Both keep the inputs' dtype.
+#
+# To check yourself, with all widths 1 and $\beta = 1$: the query 1, the keys $0$ and $\ln 3$ and the values $0$
+# and $4$ give the weights $1/4$ and $3/4$ and the output 3. Its derivative by key 0 is $-0.75$, by key 1 it is
+# $0.75$. Stretching key 1 leads to 4; stretching key 0, which has length 0, changes nothing. For the query
+# $-1$ stretching key 1 leads to 0.
 
 # %% question="q1_10" points=7 minutes=25 difficulty=3 uses=["q1_1"]
 def key_jacobian(q: Tensor, K: Tensor, V: Tensor, j: int, beta: float) -> Tensor:
@@ -1114,7 +1113,7 @@ with after("q1_10"):
 
 
 # %% [markdown] question="q1_11"
-# ## 1.11 The tokens trade places
+# ### 1.11 The tokens trade places
 #
 # In **self-attention** queries, keys and values all come from the same tokens, the rows of $X$:
 #
@@ -1189,7 +1188,7 @@ with after("q1_11"):
     )
 
 # %% [markdown] question="q1_12"
-# ## 1.12 Attention as other layers
+# ### 1.12 Attention as other layers
 #
 # If self-attention does not know places, we tell it: give every token a one-hot vector of its position. The
 # layer of this question sees $Z = [X, I_n]$, the content (width $d$) followed by the positions (width $n$),
@@ -1207,7 +1206,8 @@ with after("q1_11"):
 # heads = scores.softmax(-1) @ (Z @ Wv)                            # [H, n, C]
 # out = heads.transpose(0, 1).flatten(1) @ Wo                      # [n, d_out]
 # ```
-#
+
+# %% [markdown]
 # No training here: you choose the weights. A large score at one place and small ones elsewhere makes the
 # softmax pick that place, and since $Z$ contains the positions, $W_q$ and $W_k$ can pick by position
 # whatever the content is. Each function returns a dict with the keys `"Wq"`, `"Wk"` (both `[H, d + n, A]`),
@@ -1323,13 +1323,13 @@ with after("q1_12"):
     )
 
 # %% [markdown]
-# # Part V. Reading with a pencil
+# ## Part V. Reading with a pencil
 #
 # Printed mathematics is often slightly wrong. The remedy is cheap: put numbers into every line and see
 # which one breaks. You have done it with your own lines in 1.8 and 1.11. Now do it to somebody else's.
 
 # %% [markdown] question="q1_13"
-# ## 1.13 Spot the error
+# ### 1.13 Spot the error
 #
 # Here is a derivation of the variance of $q \cdot k$, for independent $q, k \sim N(\mu, \sigma^2 I)$ in
 # $\mathbb{R}^d$, as you might find it in lecture notes. It starts from
@@ -1399,13 +1399,13 @@ with after("q1_13"):
     )
 
 # %% [markdown]
-# # Part VI. In your own words
+# ## Part VI. In your own words
 #
-# Two questions without code. A person reads your answers; five good sentences beat a page. Write them in the
-# cell below each question.
+# Two questions without code. A person reads your answers; five good sentences are better than a page. Write
+# them in the cell below each question.
 
 # %% [markdown] explain="q1_14" points=3 minutes=8 difficulty=2
-# ## 1.14 In your own words: why divide by the square root of d?
+# ### 1.14 In your own words: why divide by the square root of d?
 #
 # A friend trains a model with attention, leaves out the factor $1/\sqrt{d}$, and finds that it learns well at
 # width 4 and hardly at all at width 1024. Explain to them why, in about five sentences. A good answer says what
@@ -1427,7 +1427,7 @@ with after("q1_13"):
 # END SOLUTION
 
 # %% [markdown] explain="q1_15" points=3 minutes=8 difficulty=3
-# ## 1.15 In your own words: where things stand
+# ### 1.15 In your own words: where things stand
 #
 # 1.11 proved that self-attention has no idea of order. 1.12 built a convolution, which is all about order, out
 # of self-attention. Is that a contradiction? Explain in about five sentences: what the theorem assumes, what
@@ -1450,25 +1450,28 @@ with after("q1_13"):
 # END SOLUTION
 
 # %% [markdown]
-# # What to read next
+# ## What to read next
 #
-# You started from a decoder that could not look back, and ended with a layer that looks anywhere, knows how
-# sharply, keeps away from padding and the future, and can be a convolution if it must. In **homework 2**
-# several of these run side by side as heads, and you will count what they cost.
+# You started from a decoder that could not look back, and ended with a layer that looks anywhere, knows
+# how sharply, keeps away from padding and the future, and can be a convolution if it must. In **homework
+# 2** several of these run side by side as heads, and you will count what they cost.
 #
-# - Bahdanau, Cho and Bengio (2015), *Neural machine translation by jointly learning to align and
-#   translate*: the paper that let the decoder look back. Its alignment pictures are still a joy.
-# - Luong, Pham and Manning (2015), *Effective approaches to attention-based neural machine translation*:
-#   the scores of 1.3 and the step of 1.4.
-# - Vaswani and others (2017), *Attention is all you need*: 1.7, and a footnote on the variance that became
-#   our 1.8.
+# - Bahdanau, Cho and Bengio (2015), [*Neural machine translation by jointly learning to align and
+#   translate*](https://arxiv.org/abs/1409.0473): the paper that let the decoder look back. See its
+#   alignment pictures.
+# - Luong, Pham and Manning (2015), [*Effective approaches to attention-based neural machine
+#   translation*](https://arxiv.org/abs/1508.04025): the scores of 1.3 and the step of 1.4.
+# - Vaswani and others (2017), [*Attention is all you need*](https://arxiv.org/abs/1706.03762): 1.7, and a
+#   footnote on the variance that became our 1.8.
 # - Nadaraya (1964), *On estimating regression*; Watson (1964), *Smooth regression analysis*: 1.6, half a
 #   century early. Buades, Coll and Morel (2005), *A non-local algorithm for image denoising*: the same on
 #   photographs.
-# - Cordonnier, Loukas and Jaggi (2020), *On the relationship between self-attention and convolutional
-#   layers*: 1.12 in two dimensions, with proofs.
-# - Prince (2023), *Understanding Deep Learning*, chapter 12: a gentle walk over the same ground, with
-#   exercises.
+# - Cordonnier, Loukas and Jaggi (2020), [*On the relationship between self-attention and convolutional
+#   layers*](https://arxiv.org/abs/1911.03584): 1.12 in two dimensions, with proofs.
+# - Sutskever, Vinyals and Le (2014), [*Sequence to sequence learning with neural
+#   networks*](https://arxiv.org/abs/1409.3215): the translator without attention that Part I starts from.
+# - Prince (2023), [*Understanding Deep Learning*](https://udlbook.github.io/udlbook/), chapter 12: a
+#   gentle walk over the same ground, with exercises.
 #
 # Before you hand in, restart the kernel, run everything from top to bottom, and look at the checks once
 # more.

@@ -21,37 +21,37 @@
 # - say which mask belongs to which attention of BERT, GPT and a translator, and prove it by experiment;
 # - count parameters and operations exactly, and know when attention is the expensive part and when it is not;
 # - bound how far information travels through a stack of layers;
-# - write a key-value cache, the reason why a chat model answers at all in reasonable time;
+# - write a key-value cache, which spares a chat model from reading everything again for every word;
 # - make attention linear in the length, and say what you paid for it;
 # - break a false claim with a counter-example.
 #
-# **Time**: about an hour of reading, and about four and a half hours of work for all twelve questions (100
-# points). You need homework 1 (its `attention` is given below) and some PyTorch. No GPU, no downloads.
+# **What you need**: homework 1 (its `attention` is given below) and some PyTorch. No GPU, no downloads.
+
+# %% [markdown] contents=true
+# The table of contents stands here, with the times to read and to work.
 
 # %% [markdown]
-# ### Contents
+# ## How to work
 #
-# | part | questions |
-# |---|---|
-# | I. Several heads | 2.1 split and merge · 2.2 multi-head attention · 2.3 masks |
-# | II. Counting | 2.4 parameters · 2.5 operations · 2.6 how far it sees |
-# | III. Saving work | 2.7 the key-value cache · 2.8 linear attention · 2.9 windows and channels |
-# | IV. Reading with a pencil | 2.10 spot the error |
-# | V. In your own words | 2.11 why several heads? · 2.12 is the square the problem? |
+# Every question has a text, one answer cell, a check and a ladder of help. Replace the `raise
+# NotImplementedError` in the answer cell, run the cell, then run the check below it. The check tries your
+# answer on small examples and says what it found; the grader that computes your points does the same on
+# many more inputs, and relies on nothing that is not written in this notebook. The help is folded: first
+# what you might be seeing, then a hint, then the steps in words. Opening it costs nothing. Pictures that
+# need your answers appear as soon as the answers are there.
 #
-# **How to work.** As in homework 1: every question has a text, one answer cell, a check and a ladder of help
-# (the last two ask for a few sentences instead of code, and a person reads them). Replace the
-# `raise NotImplementedError`, run the cell, then run the check below it. The grader runs the same kind of
-# check on many more inputs, and relies on nothing that is not written in this notebook. Opening the help
-# costs nothing.
+# The last two questions, 2.11 and 2.12, ask for a few sentences instead of code, and a person reads them.
+#
+# Later questions may use your earlier answers. Where an earlier one is wrong, the later one is judged
+# with ours in its place too, so an error costs its points once.
 #
 # Answers 2.1, 2.2, 2.8 and 2.9 are parts of models, so gradients must flow through them: stay in PyTorch
-# there, and do not `detach`. Later questions may use your earlier functions.
+# there, and do not `detach`.
 
 # %% [markdown]
-# ### The convention card
+# ## The convention card
 #
-# The same in all six homeworks. The rows on padding, causal masks and blocked keys are at work in this one.
+# The same in every homework. The rows on padding, causal masks and blocked keys are at work in this one.
 
 # %% [markdown] card=true
 # The convention card of the course stands here.
@@ -86,7 +86,7 @@ grader = Grader("hw2_multihead")
 from hw1_attention import attention, softargmax
 
 # %% [markdown]
-# # Part I. Several heads
+# ## Part I. Several heads
 #
 # A head is an attention of its own, with its own queries, keys and values, on `Dh = D / H` features instead
 # of `D`. Nobody computes the heads in a loop, though. One wide projection makes the queries of all heads at
@@ -94,7 +94,7 @@ from hw1_attention import attention, softargmax
 # Nearly all that can go wrong is in the dealing, and so we begin there.
 
 # %% [markdown] question="q2_1"
-# ## 2.1 Split and merge
+# ### 2.1 Split and merge
 #
 # Write two functions that are exact inverses of each other:
 #
@@ -164,7 +164,7 @@ with after("q2_1"):
     print("merge(split(x)) equals x:", torch.equal(merge_heads(split_heads(x, 3)), x))
 
 # %% [markdown] question="q2_2"
-# ## 2.2 Multi-head attention
+# ### 2.2 Multi-head attention
 #
 # Here is the layer of Vaswani (2017). With queries from one sequence and keys and values from another (or
 # the same),
@@ -187,10 +187,11 @@ with after("q2_1"):
 # - the scale is $1/\sqrt{D_h}$: the width that the dot product runs over. With $D = 64$ and $H = 8$ the scores
 #   of random queries and keys have variance 1; with $1/\sqrt{D}$ they would have $1/8$;
 # - dropout, in training mode only, acts on the attention weights (after the softmax).
-#
+
+# %% [markdown]
 # `forward(query, key, value, key_padding_mask=None, causal=False)` returns `(out, weights)`:
 #
-# | | shape | |
+# | name | shape | meaning |
 # |---|---|---|
 # | `query` | `[B, T, D]` | self-attention passes the same tensor three times |
 # | `key`, `value` | `[B, S, D]` | in cross-attention `key` and `value` may differ from `query`, and from each other |
@@ -340,7 +341,7 @@ with after("q2_2"):
     )
 
 # %% [markdown] question="q2_3"
-# ## 2.3 Masks, and who needs which
+# ### 2.3 Masks, and who needs which
 #
 # A mask says which keys a query may **not** see. There are two reasons to hide a key: it is not there (a
 # batch is a rectangle, sentences are not, and the rest is *padding*), or it is not there *yet* (a model that
@@ -456,14 +457,14 @@ with after("q2_2", "q2_3", what="experiment"):
 
 
 # %% [markdown]
-# # Part II. Counting
+# ## Part II. Counting
 #
 # People say "attention is quadratic", buy larger machines, and are surprised. Exact counts are not hard and
 # pay at once. Three things can be counted: numbers that are stored (parameters), numbers that are computed
 # (operations), and tokens that can be reached (the receptive field).
 
 # %% [markdown] question="q2_4"
-# ## 2.4 Parameters: what is stored
+# ### 2.4 Parameters: what is stored
 #
 # A self-attention layer reads a sequence of $N$ tokens of width $D$ and writes one of the same size. So could
 # a plain fully connected layer: flatten the sequence to one vector of $ND$ numbers, and map it to $ND$
@@ -483,7 +484,7 @@ with after("q2_2", "q2_3", what="experiment"):
 # To check yourself: for $D = 64$, queries, keys and values take 12,288 weights and 192 biases. For $N = 100$
 # tokens of that width the fully connected layer takes 40,960,000 weights and 6,400 biases. The base model of
 # Vaswani (2017) has $D = 512$ and $H = 8$: 1,050,624 parameters in one attention layer with biases. What
-# changes if it had 16 heads? (Think first: the heads share four matrices.)
+# would change with 16 heads? (Think first: the heads share four matrices.)
 
 # %% question="q2_4" points=7 minutes=15 difficulty=1
 def qkv_parameters(D: int) -> tuple[int, int]:
@@ -545,7 +546,7 @@ with after("q2_4"):
         print(f"D = 512, H = 8: {mha_parameters(512, 8):,} predicted, {counted:,} in your module")
 
 # %% [markdown] question="q2_5"
-# ## 2.5 Operations: what is computed
+# ### 2.5 Operations: what is computed
 #
 # We count as `torch.utils.flop_counter` does: a product of matrices `[n, m]` and `[m, p]` takes $nmp$
 # multiplications with an addition each, and **every multiply-add counts as 2**. So such a product costs
@@ -638,7 +639,7 @@ with after("q2_2", "q2_5", what="table"):
 
 
 # %% [markdown] question="q2_6"
-# ## 2.6 How far does it see?
+# ### 2.6 How far does it see?
 #
 # A soft attention sees every token at once, if only a little. But trained heads are often sharp: nearly all of
 # a query's weight lies on one key. Let us take that to the limit. In **argmax attention** each head of each
@@ -722,13 +723,13 @@ with after("q2_6"):
 
 
 # %% [markdown]
-# # Part III. Saving work
+# ## Part III. Saving work
 #
 # Now that we know what everything costs, we can try not to pay. First by not computing a thing twice (2.7),
 # then by changing the order of multiplication (2.8), and last by looking at less (2.9).
 
 # %% [markdown] question="q2_7"
-# ## 2.7 The key-value cache
+# ### 2.7 The key-value cache
 #
 # A language model writes one token, appends it to its input, and starts again. Under a causal mask an old
 # token does not see the new one: its query, key, value and output are what they were. So the only new work is
@@ -822,7 +823,7 @@ with after("q2_7"):
     )
 
 # %% [markdown] question="q2_8"
-# ## 2.8 Linear attention
+# ### 2.8 Linear attention
 #
 # Homework 1 showed attention as kernel regression, with the kernel $e^{q \cdot k / \sqrt D}$. What if the kernel
 # were a dot product itself, of *features*, $\phi(q) \cdot \phi(k)$? Then
@@ -840,7 +841,8 @@ with after("q2_7"):
 # Write `linear_attention(q, k, v, feature_map, causal=False)`, which returns `out` alone:
 #
 # - `q` `[B, T, D]`, `k` `[B, S, D]`, `v` `[B, S, Dv]`, `out` `[B, T, Dv]`, dtype kept;
-# - `feature_map` is a function from `[..., D]` to `[..., F]`, where $F$ need not be $D$. You apply it to queries
+# - `feature_map` is a function from `[..., D]` to `[..., F]`, where the width $F$ need not be $D$ (and has nothing
+#   to do with torch's `F`). You apply it to queries
 #   and keys. Products $\phi(q) \cdot \phi(k)$ are positive. There is no other scale;
 # - `causal=True`: query $i$ sees the keys $j \le i + (S - T)$, as on the card; a query that sees none has output 0.
 #   (If you want to begin with $T = S$: then it is the running sum up to and including $i$.)
@@ -924,7 +926,7 @@ with after("q2_8"):
     )
 
 # %% [markdown] question="q2_9"
-# ## 2.9 Windows and channels
+# ### 2.9 Windows and channels
 #
 # In a picture cut into patches, $N$ is large and neighbours matter most. Two ways out of the square:
 #
@@ -942,8 +944,9 @@ with after("q2_8"):
 # Write, for `q`, `k`, `v` `[B, N, D]`,
 #
 # - `window_attention(q, k, v, window)`: blocks `0` to `window - 1`, `window` to `2 * window - 1`, and so on; the
-#   scale is $1/\sqrt D$. If `window` does not divide $N$, a `ValueError`. Return `out` `[B, N, D]` alone. Merely
-#   masking a full attention gives the right numbers and saves nothing: the work is **counted**;
+#   scale is $1/\sqrt D$. If `window` does not divide $N$, a `ValueError`. Return `out` `[B, N, D]` alone. (Merely
+#   masking a full attention gives the right numbers too, but saves nothing: good to have is the work of $4 N w D$
+#   alone, and the picture below counts it.)
 # - `channel_attention(q, k, v)`: as above; the dot product runs over the $N$ places now, so the scale is
 #   $1/\sqrt N$. Return `out` `[B, N, D]` alone;
 # - `attention_cost(N, D, kind)`: the FLOPs (multiply-adds x 2, as in 2.5) of the **two products** alone, scores
@@ -979,7 +982,8 @@ def attention_cost(N: int, D: int, kind: str) -> int:
 
 
 # %% [markdown] help="q2_9"
-# symptom: Windows: right numbers and too much work: you made the full map and masked it. Each window holds every
+# symptom: Windows: right numbers, and the dots lie above the line in the picture: you made the full map and
+# masked it. Each window holds every
 # $w$-th token: you split $N$ into $w$ times $N / w$ instead of $N / w$ times $w$. Channels: weights look too
 # sharp or too flat: the scale came from $D$, but the dot product runs over $N$. The output is `[B, D, N]`: turn it
 # back. Cost: half of what is expected, since a multiply-add counts as 2 and there are two products.
@@ -1022,13 +1026,13 @@ with after("q2_9"):
     )
 
 # %% [markdown]
-# # Part IV. Reading with a pencil
+# ## Part IV. Reading with a pencil
 #
 # A formula is broken by a number (homework 1). A claim is broken by an example, and one is enough. The art is to
 # find the right one, and to know when to stop looking, since some claims are true.
 
 # %% [markdown] question="q2_10"
-# ## 2.10 Spot the error
+# ### 2.10 Spot the error
 #
 # Here are five sentences as you may find them in a blog, a paper or a review. Some are true, some are false. In
 # all of them vectors are rows and weights stand on the right ($Q = X W_q$), there are no biases but where one is
@@ -1103,13 +1107,13 @@ with after("q2_10"):
         )
 
 # %% [markdown]
-# # Part V. In your own words
+# ## Part V. In your own words
 #
-# Two questions without code. A person reads your answers; five good sentences beat a page. Write them in the
-# cell below each question.
+# Two questions without code. A person reads your answers; five good sentences are better than a page. Write
+# them in the cell below each question.
 
 # %% [markdown] explain="q2_11" points=3 minutes=8 difficulty=2
-# ## 2.11 In your own words: why several heads?
+# ### 2.11 In your own words: why several heads?
 #
 # Eight heads of width 64 have as many parameters as one head of width 512, and cost as many operations. "Then
 # heads are only there so that a GPU can work in parallel", says a friend. Answer them in about five sentences. A
@@ -1134,7 +1138,7 @@ with after("q2_10"):
 # END SOLUTION
 
 # %% [markdown] explain="q2_12" points=3 minutes=8 difficulty=3
-# ## 2.12 In your own words: is the square the problem?
+# ### 2.12 In your own words: is the square the problem?
 #
 # A company runs two models of width $D = 1024$. One reads support tickets of about 200 tokens, the other writes
 # stories of up to 100,000 tokens. "Attention is quadratic", says the manager, "let us use linear attention in
@@ -1159,26 +1163,38 @@ with after("q2_10"):
 # END SOLUTION
 
 # %% [markdown]
-# # What to read next
+# ## What to read next
 #
-# You have the layer, its masks, its price list and three ways to pay less. In **homework 3** it gets company:
-# normalisation, positions, a feed-forward network, and residual connections, which together make a block.
+# You have the layer, its masks, its price list and three ways to pay less. In **homework 3** it gets
+# company: normalisation, positions, a feed-forward network, and residual connections, which together make
+# a block.
 #
-# - Vaswani and others (2017), *Attention is all you need*: section 3.2 is your 2.2, and table 1 is Part II in four
-#   lines.
-# - Voita and others (2019), *Analyzing multi-head self-attention*; Michel, Levy and Neubig (2019), *Are sixteen heads
-#   really better than one?*: what trained heads do, and how many can be taken away.
-# - Clark and others (2019), *What does BERT look at?*: heads with jobs, in the wild.
-# - Shazeer (2019), *Fast Transformer decoding: one write-head is all you need*; Ainslie and others (2023), *GQA*: heads
+# - Vaswani and others (2017), [*Attention is all you need*](https://arxiv.org/abs/1706.03762): section
+#   3.2 is your 2.2, and its table 1 is Part II in four lines.
+# - Voita and others (2019), [*Analyzing multi-head self-attention: specialized heads do the heavy
+#   lifting, the rest can be pruned*](https://arxiv.org/abs/1905.09418); Michel, Levy and Neubig (2019),
+#   [*Are sixteen heads really better than one?*](https://arxiv.org/abs/1905.10650): what trained heads
+#   do, and how many can be taken away.
+# - Clark and others (2019), [*What does BERT look at? An analysis of BERT's
+#   attention*](https://arxiv.org/abs/1906.04341): heads with jobs, in a trained model.
+# - Shazeer (2019), [*Fast Transformer decoding: one write-head is all you
+#   need*](https://arxiv.org/abs/1911.02150); Ainslie and others (2023), [*GQA: training generalized
+#   multi-query Transformer models from multi-head checkpoints*](https://arxiv.org/abs/2305.13245): heads
 #   that share their keys and values, to make the cache of 2.7 smaller.
-# - Katharopoulos and others (2020), *Transformers are RNNs*; Choromanski and others (2021), *Rethinking attention with
-#   performers*: 2.8, and how to come closer to the softmax.
-# - Liu and others (2021), *Swin Transformer*; Ding and others (2022), *DaViT: dual attention vision transformers*: 2.9.
-# - Dao and others (2022), *FlashAttention*: the same numbers, the same count of operations, and much less memory. A
-#   reminder that operations are not all that can be counted.
-# - Prince (2023), *Understanding Deep Learning*, chapter 12, with its exercises on counting.
+# - Katharopoulos and others (2020), [*Transformers are RNNs: fast autoregressive Transformers with linear
+#   attention*](https://arxiv.org/abs/2006.16236); Choromanski and others (2021), [*Rethinking attention
+#   with performers*](https://arxiv.org/abs/2009.14794): 2.8, and how to come closer to the softmax.
+# - Liu and others (2021), [*Swin Transformer: hierarchical Vision Transformer using shifted
+#   windows*](https://arxiv.org/abs/2103.14030); Ding and others (2022), [*DaViT: dual attention vision
+#   transformers*](https://arxiv.org/abs/2204.03645): 2.9.
+# - Dao and others (2022), [*FlashAttention: fast and memory-efficient exact attention with
+#   IO-awareness*](https://arxiv.org/abs/2205.14135): the same numbers as the attention of 2.2, with much
+#   less traffic to memory. A reminder that operations are not all that can be counted.
+# - Prince (2023), [*Understanding Deep Learning*](https://udlbook.github.io/udlbook/), chapter 12, with
+#   its exercises on counting.
 #
-# Before you hand in, restart the kernel, run everything from top to bottom, and look at the checks once more.
+# Before you hand in, restart the kernel, run everything from top to bottom, and look at the checks once
+# more.
 
 # %%
 grader.check_all()

@@ -13,7 +13,8 @@
 # and the signal fades or blows up, the tokens have forgotten their order, and nothing but weighted averages
 # has been computed. Four plain parts turn attention into something that can be stacked a hundred times: a
 # **norm** that keeps every token at the same size, **positions** that say who stands where, a
-# **feed-forward** layer that works on each token alone, and a **residual** road past all of them. This
+# **feed-forward** layer that works on each token alone, and a **residual** road past all of them (a layer adds
+# its result to what is there instead of replacing it; other texts say residual or skip connection). This
 # notebook builds each part, looks at what it does and does not do, puts them together, and ends in a ward
 # where eight small Transformers refuse to learn.
 #
@@ -23,38 +24,38 @@
 # - tell layer norm from batch norm by what an output depends on, and prove the claim with a Jacobian;
 # - prove that layer norm puts every token on a sphere, and say when the proof fails;
 # - build sinusoidal positions, and show that a step in time is one fixed rotation;
-# - write an encoder and a decoder layer, pre-norm and post-norm, that agree with PyTorch's to the last digit;
+# - write an encoder and a decoder layer, pre-norm and post-norm, that agree with PyTorch's up to rounding;
 # - build a classifier whose answer does not notice padding;
 # - find out why a Transformer does not train.
 #
-# **Time**: about an hour of reading, and about four and a half hours of work for all twelve questions (100 points). You
-# need homeworks 1 and 2, or at least their ideas. No GPU, no downloads.
+# **What you need**: homeworks 1 and 2, or at least their ideas. No GPU, no downloads.
+
+# %% [markdown] contents=true
+# The table of contents stands here, with the times to read and to work.
 
 # %% [markdown]
-# ### Contents
+# ## How to work
 #
-# | part | questions |
-# |---|---|
-# | I. Keeping tokens at size | 3.1 layer norm · 3.2 its gradient · 3.3 batch norm · 3.4 the sphere · 3.11 in words |
-# | II. Who stands where | 3.5 sinusoids and shifts |
-# | III. Blocks | 3.6 feed-forward · 3.7 encoder layer · 3.12 in words · 3.8 decoder layer |
-# | IV. A model, and eight that do not learn | 3.9 a classifier · 3.10 dead Transformers |
+# Every question has a text, one answer cell, a check and a ladder of help. Replace the `raise
+# NotImplementedError` in the answer cell, run the cell, then run the check below it. The check tries your
+# answer on small examples and says what it found; the grader that computes your points does the same on
+# many more inputs, and relies on nothing that is not written in this notebook. The help is folded: first
+# what you might be seeing, then a hint, then the steps in words. Opening it costs nothing. Pictures that
+# need your answers appear as soon as the answers are there.
 #
-# **How to work.** Every question has a text, one answer cell, a check and a ladder of help. Fill in the
-# answer cell (replace the `raise NotImplementedError`), run it, then run the check below it. The check tries
-# your answer on small examples; the grader that computes your points does the same on many more inputs, and
-# relies on nothing that is not written in this notebook. The help is folded, and opening it costs nothing.
-# Questions 3.11 and 3.12 are answered in words, and read by a person.
+# Questions 3.11 and 3.12 ask for a few sentences instead of code, and a person reads them. They stand
+# where they belong, so the numbers do not run quite in order.
+#
+# Later questions may use your earlier answers. Where an earlier one is wrong, the later one is judged
+# with ours in its place too, so an error costs its points once.
 #
 # Answers 3.1, 3.3 (its first function) and 3.6 to 3.9 are parts of models, so gradients must flow through
-# them: stay in PyTorch there, and do not `detach`. Later questions may use your earlier answers. Where an
-# earlier one is wrong, the later one is judged with ours in its place too, so an error costs its points
-# once.
+# them: stay in PyTorch there, and do not `detach`.
 
 # %% [markdown]
-# ### The convention card
+# ## The convention card
 #
-# The same in all six homeworks. The rows on layer norm and on blocks come to life today.
+# The same in every homework. The rows on layer norm and on blocks are at work in this one.
 
 # %% [markdown] card=true
 # The convention card of the course stands here.
@@ -77,7 +78,7 @@ seed_everything(0)
 grader = Grader("hw3_blocks")
 
 # %% [markdown]
-# ### What you bring along
+# ## What you bring along
 #
 # From homework 1: `softargmax` and `attention`. From homework 2: `split_heads`, `merge_heads` and
 # `MultiHeadAttention`, called as `mha(query, key, value, key_padding_mask=None, causal=False)`, which
@@ -91,7 +92,7 @@ from hw1_attention import attention, softargmax  # noqa: F401
 from hw2_multihead import MultiHeadAttention, merge_heads, split_heads  # noqa: F401
 
 # %% [markdown]
-# # Part I. Keeping tokens at size
+# ## Part I. Keeping tokens at size
 #
 # A deep network multiplies. If each layer makes its input a tenth larger, fifty layers make it 117 times
 # larger ($1.1^{50}$), and gradients grow in the same way on the road back. Normalisation stops that by
@@ -100,7 +101,7 @@ from hw2_multihead import MultiHeadAttention, merge_heads, split_heads  # noqa: 
 # features of one token. Transformers use the second, and at the end of this part you will be asked why.
 
 # %% [markdown] question="q3_1"
-# ## 3.1 Layer norm
+# ### 3.1 Layer norm
 #
 # Take one token, a vector $x$ of $D$ features. Its mean and its **biased** variance (divided by $D$, not by
 # $D - 1$) are
@@ -164,7 +165,7 @@ with after("q3_1"):
     )
 
 # %% [markdown] question="q3_2"
-# ## 3.2 The gradient of layer norm, by hand
+# ### 3.2 The gradient of layer norm, by hand
 #
 # Autograd would do it. But the formula is short, it explains a good deal, and whoever has derived it once
 # can read the fused kernels that run in practice. Given the gradient `dy` of a loss by the output $y$, find
@@ -249,9 +250,9 @@ with after("q3_1", "q3_2"):
     )
 
 # %% [markdown] question="q3_3"
-# ## 3.3 Batch norm, and what depends on what
+# ### 3.3 Batch norm, and what depends on what
 #
-# Batch norm is the same formula with the table turned round. For `x` of shape `[B, D]`, $B$ examples (rows)
+# Batch norm is the same formula with rows and columns exchanged. For `x` of shape `[B, D]`, $B$ examples (rows)
 # of $D$ features (columns), it normalises every **column**: mean and biased variance are taken over the $B$
 # examples, and feature $j$ has its gain $\gamma_j$ and shift $\beta_j$ as before. This is batch norm in
 # *training* mode, without running averages. (When it is used later, it takes averages collected in
@@ -326,7 +327,7 @@ with after("q3_1", "q3_3"):
     )
 
 # %% [markdown] question="q3_4"
-# ## 3.4 The sphere, proved
+# ### 3.4 The sphere, proved
 #
 # In the picture of 3.1 all points ended at the same distance from the origin. Let now $\gamma$ and $\beta$
 # be two **numbers**, the same for every feature, and $\varepsilon = 0$. Claim: for every $x \in
@@ -419,7 +420,7 @@ with after("q3_1", "q3_4"):
     )
 
 # %% [markdown] explain="q3_11" points=3 minutes=8 difficulty=2
-# ## 3.11 In your own words: why do Transformers normalise tokens, not batches?
+# ### 3.11 In your own words: why do Transformers normalise tokens, not batches?
 #
 # A colleague replaces every layer norm of a translation model by batch norm, taken over all tokens of a
 # batch, and is puzzled: training is shaky, and sentences are translated differently when they are put into
@@ -444,7 +445,7 @@ with after("q3_1", "q3_4"):
 # END SOLUTION
 
 # %% [markdown]
-# # Part II. Who stands where
+# ## Part II. Who stands where
 #
 # In homework 1 you proved that self-attention commutes with permutations: shuffle the tokens and the outputs
 # are shuffled, nothing more. Norms and feed-forward layers work on each token alone, so they cannot help.
@@ -452,7 +453,7 @@ with after("q3_1", "q3_4"):
 # its place. Vaswani (2017) adds a fixed vector to each token, made of sines and cosines.
 
 # %% [markdown] question="q3_5"
-# ## 3.5 Sinusoids, and the matrix of a step
+# ### 3.5 Sinusoids, and the matrix of a step
 #
 # Place $t = 0, 1, 2, \dots$ gets a vector of width $d$, in which columns come in pairs. Pair $i$ turns with
 # its own frequency $\omega_i$:
@@ -461,7 +462,7 @@ with after("q3_1", "q3_4"):
 # \omega_i = 10000^{-2i/d} .$$
 #
 # Think of $d/2$ clocks with one hand each. The first turns once in $2\pi \approx 6.3$ places; the last one, in
-# a wide table, needs nearly $63\,000$. Any single clock is ambiguous, all together are not. By hand, with $d = 4$: the
+# a wide table, needs nearly 63,000. Any single clock is ambiguous, all together are not. By hand, with $d = 4$: the
 # frequencies are $1$ and $0.01$, and place 3 is $(0.141, -0.990, 0.030, 1.000)$.
 #
 # Why clocks, and not the plain number $t$? Because a step forward is the **same rotation everywhere**. From
@@ -561,14 +562,14 @@ with after("q3_5"):
     print(f"PE(t + 7) against M PE(t), 100 places: largest difference {gap:.1e}")
 
 # %% [markdown]
-# # Part III. Blocks
+# ## Part III. Blocks
 #
 # Now the parts come together. A block has two or three *branches* (self-attention, cross-attention,
 # feed-forward), and around each of them a residual road and a norm. It takes `[B, N, D]` and gives
 # `[B, N, D]`, so that blocks can be stacked.
 
 # %% [markdown] question="q3_6"
-# ## 3.6 The feed-forward layer
+# ### 3.6 The feed-forward layer
 #
 # Attention mixes tokens, linearly in the values. What it cannot do is compute something new from the
 # features of one token. That is the work of the feed-forward layer, and it holds most of a Transformer's
@@ -582,7 +583,7 @@ with after("q3_5"):
 # they give 1 and $0.841$. Without $\phi$ the two layers would be one linear map with a detour.
 #
 # Count the weights: $2 D d_{ff} + d_{ff} + D$. With $D = 512$ and $d_{ff} = 2048$, as in the paper of 2017,
-# that is $2\,099\,712$ for each layer, twice the $1\,050\,624$ of its attention.
+# that is 2,099,712 for each layer, twice the 1,050,624 of its attention.
 #
 # Write the module `FeedForward(d_model, d_ff, activation="gelu", dropout=0.0)`. Its parameters are two
 # `nn.Linear` named `fc1` and `fc2`, with biases. `activation` is `"gelu"` or `"relu"`; anything else raises a
@@ -653,7 +654,7 @@ with after("q3_6"):
     )
 
 # %% [markdown] question="q3_7"
-# ## 3.7 The encoder layer
+# ### 3.7 The encoder layer
 #
 # Two branches, each on a residual road. There are two customs for where the norm goes:
 #
@@ -675,8 +676,9 @@ with after("q3_6"):
 # `MultiHeadAttention`), `ff` (a `FeedForward` with exact GELU), `norm1`, `norm2` (both `nn.LayerNorm`, default
 # eps). `dropout` is used in four places: on the attention weights (give it to `self_attn`), after the
 # activation (give it to `ff`), and on the output of each branch before it is added.
-#
-# It must agree with `nn.TransformerEncoderLayer`, given the same weights, and so **you may not use**
+
+# %% [markdown]
+# **The test that counts.** Your layer must agree with `nn.TransformerEncoderLayer`, given the same weights, and so **you may not use**
 # `nn.TransformerEncoderLayer`, `nn.MultiheadAttention` or `F.scaled_dot_product_attention` in it. `nn.LayerNorm`
 # is fine. One difference is on the card: for a sequence that is all padding PyTorch gives NaN, and we do not.
 #
@@ -796,7 +798,7 @@ with after("q3_6", "q3_7"):
     print({label: [round(v, 3) for v in row.tolist()] for label, row in rows.items()})
 
 # %% [markdown] explain="q3_12" points=3 minutes=8 difficulty=2
-# ## 3.12 In your own words: what does the residual road buy, and what does the norm on it cost?
+# ### 3.12 In your own words: what does the residual road buy, and what does the norm on it cost?
 #
 # Someone proposes to save memory by leaving out the residual additions of a deep pre-norm stack:
 # $x \leftarrow \mathrm{branch}(\mathrm{norm}(x))$. Explain why this is a bad idea, and then why the place of
@@ -823,7 +825,7 @@ with after("q3_6", "q3_7"):
 # END SOLUTION
 
 # %% [markdown] question="q3_8"
-# ## 3.8 The decoder layer
+# ### 3.8 The decoder layer
 #
 # A decoder writes one token after the other while it looks at a source text. It has three branches, and in
 # pre-norm they are, in this order:
@@ -944,7 +946,7 @@ with after("q3_6", "q3_7", "q3_8"):
     )
 
 # %% [markdown]
-# # Part IV. A model, and eight that do not learn
+# ## Part IV. A model, and eight that do not learn
 #
 # The toy task of this part is a race. A sequence begins with the token `CLS` (id 1); then come spectators
 # (ids 6 to 9) and four runners (ids 2 to 5), in random order, then padding (id 0) up to 12 places. All four
@@ -960,7 +962,7 @@ for row, label in zip(ids.tolist(), labels.tolist(), strict=True):
     print(*(NAMES[i] for i in row), " in front:", "ABCD"[label])
 
 # %% [markdown] question="q3_9"
-# ## 3.9 A classifier that does not notice padding
+# ### 3.9 A classifier that does not notice padding
 #
 # BERT (Devlin 2019) classifies a text like this: embed the tokens, add positions, run a stack of encoder
 # layers, read one vector off the top, and put a linear layer on it. The vector is either the output at the
@@ -1054,7 +1056,7 @@ with after("q3_5", "q3_6", "q3_7", "q3_9"):
     )
 
 # %% [markdown] question="q3_10"
-# ## 3.10 Dead Transformers
+# ### 3.10 Dead Transformers
 #
 # A Transformer that is wrong seldom crashes. It runs, the loss is a number, and nothing is learned. This is
 # the most common way to lose a week, so here is some practice. The patients are small encoder classifiers
@@ -1075,7 +1077,8 @@ with after("q3_5", "q3_6", "q3_7", "q3_9"):
 # for all (it trains whatever has `requires_grad`). A healthy model ends with an accuracy above 0.95, a sick one
 # below 0.65. To save time the checks end a run once the loss is small, and do not train a model whose weights,
 # outputs and gradients are those of its healthy twin.
-#
+
+# %% [markdown]
 # Write `dead_transformer_fix(model)`: it gets a patient that has **not** been trained, does not know which,
 # finds the fault, mends it, and returns the model. You may change the model in place. Rules:
 #
@@ -1188,24 +1191,30 @@ with after("q3_5", "q3_10"):
     )
 
 # %% [markdown]
-# # What to read next
+# ## What to read next
 #
-# You have all the parts of a Transformer on the table, and you have seen how quietly each of them can fail.
-# In **homework 4** an encoder and a decoder made of these layers learn to translate.
+# You have all the parts of a Transformer on the table, and you have seen how quietly each of them can
+# fail. In **homework 4** an encoder and a decoder made of these layers learn to translate.
 #
-# - Ba, Kiros and Hinton (2016), *Layer normalization*: 3.1, invented for recurrent networks.
-# - Ioffe and Szegedy (2015), *Batch normalization*: 3.3. Its explanation by "covariate shift" has been
-#   disputed since (Santurkar and others, 2018, *How does batch normalization help optimization?*).
-# - Vaswani and others (2017), *Attention is all you need*: blocks, post-norm, sinusoids, on eleven pages.
-# - Su and others (2021), *RoFormer: enhanced Transformer with rotary position embedding*: the rotation of 3.5
-#   put into attention itself.
-# - Xiong and others (2020), *On layer normalization in the Transformer architecture*: pre-norm, post-norm and
-#   warm-up, with the proof behind our picture. Liu and others (2020), *Understanding the difficulty of
-#   training Transformers*, tells a second half of the story.
-# - Hendrycks and Gimpel (2016), *Gaussian error linear units*: GELU.
-# - Devlin and others (2019), *BERT*: the classifier of 3.9, large and pre-trained. Homework 6 comes back to
-#   it.
-# - Karpathy (2019), *A recipe for training neural networks*: a debugger's habits, for the ward of 3.10.
+# - Ba, Kiros and Hinton (2016), [*Layer normalization*](https://arxiv.org/abs/1607.06450): 3.1, invented
+#   for recurrent networks.
+# - Ioffe and Szegedy (2015), [*Batch normalization: accelerating deep network training by reducing
+#   internal covariate shift*](https://arxiv.org/abs/1502.03167): 3.3. Its explanation by "covariate
+#   shift" has been disputed since (Santurkar and others, 2018, [*How does batch normalization help
+#   optimization?*](https://arxiv.org/abs/1805.11604)).
+# - Vaswani and others (2017), [*Attention is all you need*](https://arxiv.org/abs/1706.03762): blocks,
+#   post-norm and sinusoids in one short paper.
+# - Su and others (2021), [*RoFormer: enhanced Transformer with rotary position
+#   embedding*](https://arxiv.org/abs/2104.09864): the rotation of 3.5 put into attention itself.
+# - Xiong and others (2020), [*On layer normalization in the Transformer
+#   architecture*](https://arxiv.org/abs/2002.04745): pre-norm, post-norm and warm-up, with the proof
+#   behind our picture. Liu and others (2020), [*Understanding the difficulty of training
+#   Transformers*](https://arxiv.org/abs/2004.08249), tells a second half of the story.
+# - Hendrycks and Gimpel (2016), [*Gaussian error linear units*](https://arxiv.org/abs/1606.08415): GELU.
+# - Devlin and others (2019), [*BERT: pre-training of deep bidirectional Transformers for language
+#   understanding*](https://arxiv.org/abs/1810.04805): the classifier of 3.9, large and pre-trained.
+# - Karpathy (2019), [*A recipe for training neural
+#   networks*](https://karpathy.github.io/2019/04/25/recipe/): a debugger's habits, for 3.10.
 #
 # Before you hand in, restart the kernel, run everything from top to bottom, and look at the checks once
 # more.

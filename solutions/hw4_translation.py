@@ -11,7 +11,7 @@
 #
 # Three homeworks of parts. In this one they become a machine: an encoder that reads a sentence, a decoder
 # that writes another one, a training loop, and three ways of asking the trained model for a translation. This
-# is the model of Vaswani (2017), whole, and what was built since is a variation of it.
+# is the model of Vaswani (2017), whole, and much of what was built since is a variation of it.
 #
 # Our language pair is English and German **number words**. That sounds modest, but it is a real translation
 # task with a grammar of its own (*fifty-six* is *sechs-und-fünfzig*, six and fifty), it has exactly one right
@@ -27,32 +27,35 @@
 # - say where the operations go, and what a second target language costs;
 # - train, save, resume, and judge a translation with exact match, BLEU and chrF.
 #
-# **Time**: about an hour of reading, about six hours of work for all twelve questions (100 points), and some
-# minutes of training. You need the ideas of homeworks 1 to 3. No GPU, no downloads.
+# **What you need**: homeworks 1 to 3, or at least their ideas, and some minutes for training. No GPU, no
+# downloads.
+
+# %% [markdown] contents=true
+# The table of contents stands here, with the times to read and to work.
 
 # %% [markdown]
-# ### Contents
+# ## How to work
 #
-# | part | questions |
-# |---|---|
-# | I. From sentences to a model | 4.1 padding and shifting · 4.2 the Transformer |
-# | II. Training | 4.3 label smoothing · 4.4 warm-up · 4.5 the training loop · 4.11 in words |
-# | III. Decoding | 4.6 greedy · 4.7 beam search · 4.8 with a cache · 4.9 what it costs |
-# | IV. Does it translate? | the training run · 4.10 evaluation · 4.12 in words · a real corpus |
+# Every question has a text, one answer cell, a check and a ladder of help. Replace the `raise
+# NotImplementedError` in the answer cell, run the cell, then run the check below it. The check tries your
+# answer on small examples and says what it found; the grader that computes your points does the same on
+# many more inputs, and relies on nothing that is not written in this notebook. The help is folded: first
+# what you might be seeing, then a hint, then the steps in words. Opening it costs nothing. Pictures that
+# need your answers appear as soon as the answers are there.
 #
-# **How to work.** Every question has a text, one answer cell, a check and a ladder of help. Replace the
-# `raise NotImplementedError`, run the cell, then run the check below it. The grader runs the same kind of
-# check on many more inputs, and relies on nothing that is not written in this notebook. Opening the help
-# costs nothing. Questions 4.11 and 4.12 are answered in words, and read by a person.
+# Questions 4.11 and 4.12 ask for a few sentences instead of code, and a person reads them. They stand
+# where they belong, so the numbers do not run quite in order.
 #
-# Where an earlier answer is wrong, later ones are judged with ours in its place too, so an error costs its
-# points once. **Hand in the checkpoint** `hw4_translation.safetensors` that Part IV writes together with the
-# notebook, if your course lets you: 4.10 is judged by it.
+# Later questions may use your earlier answers. Where an earlier one is wrong, the later one is judged
+# with ours in its place too, so an error costs its points once.
+#
+# **Hand in the checkpoint** `hw4_translation.safetensors` that Part IV writes together with the notebook,
+# if your course lets you: 4.10 is judged by it.
 
 # %% [markdown]
-# ### The convention card
+# ## The convention card
 #
-# The same in all six homeworks. All of its rows meet in this one.
+# The same in every homework. All of its rows meet in this one.
 
 # %% [markdown] card=true
 # The convention card of the course stands here.
@@ -91,7 +94,7 @@ device = pick_device()
 grader = Grader("hw4_translation")
 
 # %% [markdown]
-# ### What you bring along
+# ## What you bring along
 #
 # From homework 1: `softargmax` and `attention`. From homework 2: `split_heads`, `merge_heads` and
 # `MultiHeadAttention`. From homework 3: `sinusoidal_encoding`, `FeedForward`, `EncoderLayer`, called as
@@ -112,7 +115,7 @@ from hw3_blocks import DecoderLayer, EncoderLayer, FeedForward, shift_matrix, si
 print(f"training will run on: {device}")
 
 # %% [markdown]
-# # Part I. From sentences to a model
+# ## Part I. From sentences to a model
 #
 # The task itself, its sizes and its scores come from `course_utils/translation.py`: short, and worth reading once.
 
@@ -153,7 +156,7 @@ print(f"{len(data.source)} English and {len(data.target)} German tokens")
 print(data.target.encode(data.train[0][1]))
 
 # %% [markdown] question="q4_1"
-# ## 4.1 Padding and shifting
+# ### 4.1 Padding and shifting
 #
 # Sentences have different lengths, and a tensor has not. So short sentences are filled up **on the right**
 # with `pad_id`, to the length of the longest in the batch, and a mask says which places are filling.
@@ -161,7 +164,7 @@ print(data.target.encode(data.train[0][1]))
 # The decoder is trained by **teacher forcing**: at every place it is given the right words so far, and asked
 # for the next one. That is one sequence, written down twice and shifted by one:
 #
-# | | | | | |
+# | place | 0 | 1 | 2 | 3 |
 # |---|---|---|---|---|
 # | inputs | BOS | sechs | und | fünfzig |
 # | labels | sechs | und | fünfzig | EOS |
@@ -237,7 +240,7 @@ with after("q4_1"):
     )
 
 # %% [markdown] question="q4_2"
-# ## 4.2 The Transformer
+# ### 4.2 The Transformer
 #
 # You have all the layers. The model is the wiring. Write $E_s$ and $E_t$ for the two embedding tables, $D$ for
 # `d_model`, and $PE$ for the sinusoidal positions, which begin with place 0 on both sides.
@@ -256,10 +259,11 @@ with after("q4_1"):
 #   $V D$ weights, and what is learned about a word as an output serves it as an input. There is no bias.
 # - **The factor** $\sqrt D$. For the logits, embeddings should be small: entries of variance $1/D$ give
 #   logits of variance about 1, since the normed vector has length about $\sqrt D$. Beside the positions, whose
-#   entries are as large as 0.7 on average, such embeddings would drown. The factor brings their entries back to
+#   entries have a root mean square of 0.7, such embeddings would drown. The factor brings their entries back to
 #   variance 1. PyTorch makes `nn.Embedding` with variance 1, so give both tables a standard deviation of
 #   $D^{-1/2}$ yourself; the experiment below shows what happens if you do not.
-#
+
+# %% [markdown]
 # Write `Transformer(src_vocab, tgt_vocab, d_model, n_heads, d_ff, n_layers, dropout=0.0, max_len=512)`:
 #
 # - `encode(src, src_padding=None)`: int64 `[B, S]`, bool `[B, S]` with True = padding, to memory `[B, S, D]`;
@@ -393,10 +397,13 @@ with after("q4_1", "q4_2"):
         print(f"{label:15} spread of the logits {logits.std():5.2f}, loss {first_losses[label]:6.2f}")
 
 # %% [markdown]
-# # Part II. Training
+# ## Part II. Training
+#
+# A model that is only wired up knows nothing. It needs a loss that says how far off it is (4.3), a learning rate
+# that is neither too large at the start nor too small later (4.4), and a loop that applies both (4.5).
 
 # %% [markdown] question="q4_3"
-# ## 4.3 Label smoothing
+# ### 4.3 Label smoothing
 #
 # Cross-entropy asks for certainty: the loss goes on falling while the right logit grows without bound. Label
 # smoothing (Szegedy 2016) asks for a little less. With $V$ words and smoothing $\varepsilon$, the target is no
@@ -472,7 +479,7 @@ with after("q4_3"):
     print(f"the best logit for smoothing 0.1: {best:.1f}; exactly, {math.log(36 * 0.9 / 0.1 + 1):.2f}")
 
 # %% [markdown] question="q4_4"
-# ## 4.4 Warm-up
+# ### 4.4 Warm-up
 #
 # Adam divides by an average of past gradients, and in the first steps there is hardly a past. Large steps on such
 # evidence can spoil a Transformer for good (most of all a post-norm one, 3.7). The paper of 2017 therefore raises
@@ -518,12 +525,16 @@ with after("q4_4"):
     print(f"our run below: {RATE} times the schedule with warm-up {WARMUP}, so the peak is {peak:.4f}")
 
 # %% [markdown] question="q4_5"
-# ## 4.5 The training loop
+# ### 4.5 The training loop
 #
 # One step of training, in the order in which nothing goes wrong:
 #
-# 1. training mode (dropout on); 2. forward; 3. loss; 4. clear the old gradients; 5. backward; 6. **clip**: if
-# the norm $g$ of all gradients together is larger than 1, divide them all by $g$; 7. one step of the optimizer.
+# 1. training mode (dropout on);
+# 2. forward pass, and the loss;
+# 3. clear the old gradients;
+# 4. backward pass;
+# 5. **clip**: if the norm $g$ of all gradients together is larger than 1, divide them all by $g$;
+# 6. one step of the optimizer.
 #
 # Write
 #
@@ -615,7 +626,7 @@ with after("q4_1", "q4_2", "q4_3", "q4_4", "q4_5"):
     print(f"loss after 120 steps {losses[-1]:.3f}, least possible {least:.3f}")
 
 # %% [markdown] explain="q4_11" points=3 minutes=8 difficulty=2
-# ## 4.11 In your own words: the loss that was too good
+# ### 4.11 In your own words: the loss that was too good
 #
 # A friend trains a translation Transformer, and is delighted: the loss is at its minimum after a few hundred
 # steps, on held-out sentences too. But decoding gives the same word again and again. It turns out that the
@@ -639,7 +650,7 @@ with after("q4_1", "q4_2", "q4_3", "q4_4", "q4_5"):
 # END SOLUTION
 
 # %% [markdown]
-# # Part III. Decoding
+# ## Part III. Decoding
 #
 # Training is one parallel pass over sentences that are known. Translating is not: the word that is written next
 # becomes an input. A decoding method gets a model, a padded batch of sources, and returns one list of tokens for
@@ -653,7 +664,7 @@ with after("q4_1", "q4_2", "q4_3", "q4_4", "q4_5"):
 # - **no sentence notices the others in its batch**, nor how much padding it was given.
 
 # %% [markdown] question="q4_6"
-# ## 4.6 Greedy decoding
+# ### 4.6 Greedy decoding
 #
 # Begin with BOS. Ask for the logits of the next word, take the largest, append it, ask again:
 #
@@ -702,7 +713,7 @@ def greedy_decode(
 # who has written EOS; leave the loop if all have. Cut each row at its first EOS.
 
 # %% [markdown] question="q4_7"
-# ## 4.7 Beam search
+# ### 4.7 Beam search
 #
 # Greedy takes the best word now, and may regret it. Suppose the first word is A with probability 0.5 or B with
 # 0.4; after A the best sentence goes on with 0.4, after B with 0.9. Greedy takes A and gets
@@ -823,12 +834,12 @@ with after("q4_6", "q4_7", what="experiment"):
         print(f"width {width}, alpha {alpha:g}:", [names[i] for i in beam_search(*asked, width, alpha)[0]])
 
 # %% [markdown] question="q4_8"
-# ## 4.8 Greedy decoding with a cache
+# ### 4.8 Greedy decoding with a cache
 #
 # `greedy_decode` computes the whole decoder for all words so far, in every step, and throws all but the last row
 # away. In 2.7 you saw that nothing of this is needed. Under the causal mask the keys and values of old words do
 # not change, so each decoder layer keeps them; and the keys and values of the **memory** do not change at all, so
-# each layer projects them **once**, before the first step. A step then handles one word for each sentence, in
+# each layer can project them **once**, before the first step. A step then handles one word for each sentence, in
 # pre-norm:
 #
 # 1. $x = \sqrt D\,E_t[\text{token}] + PE_t$, `[B, 1, D]`: mind the place, the new word stands at place $t$, not at 0;
@@ -842,7 +853,7 @@ with after("q4_6", "q4_7", what="experiment"):
 # may rely on the names inside the model: those of 4.2, the layers' `self_attn`, `cross_attn`, `ff`, `norm1`, `norm2`,
 # `norm3`, and the attentions' `q_proj`, `k_proj`, `v_proj`, `o_proj`, `n_heads`. Work is counted: the encoder runs
 # once, only the new word goes through the decoder's layers, and the work of a step is linear in what has been
-# written.
+# written. (Projecting the memory once and not in every step is good to have, and the picture below shows it.)
 #
 # For one layer, a source of $S$ words and step $t$ (counted from 1), the multiply-adds times 2 of one sentence are
 # $8D^2 + 4tD$ in self-attention, $4D^2 + 4SD$ in cross-attention, and $4 D d_{ff}$ in the feed-forward part. With
@@ -928,7 +939,7 @@ with after("q4_2", "q4_6", "q4_8"):
     print(f"64 words: {a / 1e6:.1f} million FLOPs without, {b / 1e6:.1f} with a cache, {a / b:.0f} times less")
 
 # %% [markdown] question="q4_9"
-# ## 4.9 Where the work goes
+# ### 4.9 Where the work goes
 #
 # A translator has three kinds of attention. The source has $M$ words, the target $N$, the width is $k$. Count as in
 # 2.5: multiply-adds times 2 of all matrix products of one `MultiHeadAttention`, the four projections and the two
@@ -990,7 +1001,7 @@ with after("q4_9"):
     )
 
 # %% [markdown]
-# # Part IV. Does it translate?
+# ## Part IV. Does it translate?
 #
 # Now the run. The model has the sizes below (`SIZES`), the batches hold 64 pairs, and the 200 last training pairs are
 # kept aside to look at exact match every 25 steps: the share of numbers that come out right to the last token. The
@@ -1040,12 +1051,12 @@ with after("q4_1", "q4_2", "q4_3", "q4_4", "q4_5", "q4_6", what="training run"):
                     alt="Exact match rises from almost nothing after 100 steps to nearly 1 after 200, and stays there.")
 
 # %% [markdown] question="q4_10"
-# ## 4.10 Evaluation
+# ### 4.10 Evaluation
 #
 # The loss says how well the model continues *right* beginnings. Whether it translates, only decoding can tell. Three
 # scores, each for a whole set of sentences:
 #
-# - **exact match**: the share of outputs that are the reference, token for token. Merciless, and for numbers right;
+# - **exact match**: the share of outputs that are the reference, token for token. Strict, and right for numbers;
 # - **BLEU** (Papineni 2002): how many of the output's runs of 1, 2, 3 and 4 tokens occur in the reference (their
 #   precisions, averaged by the geometric mean), times a penalty for outputs that are too short. From 0 to 100;
 # - **chrF** (Popović 2015): the same idea with runs of *characters*, precision and recall together. From 0 to 100.
@@ -1174,7 +1185,7 @@ with after("q4_1", "q4_2", "q4_6", "q4_7", what="picture"):
         print({f"width {w}": f"score {s:.4f}, exact {r:.2f}" for w, s, r in zip(widths, score, right, strict=True)})
 
 # %% [markdown] explain="q4_12" points=3 minutes=8 difficulty=2
-# ## 4.12 In your own words: three scores, one model
+# ### 4.12 In your own words: three scores, one model
 #
 # A system translates invoices. On a test set it has exact match 0.61, BLEU 93 and chrF 96, and its maker writes
 # "translation quality above 90 percent". Would you let it print the sums? Explain what each score does not see, why a
@@ -1235,26 +1246,35 @@ else:
         print({key: round(v, 3) for key, v in evaluate_translation(real, test, german, english, max_len=40).items()})
 
 # %% [markdown]
-# # What to read next
+# ## What to read next
 #
-# You have built the machine of 2017, and it works. **Homework 5** puts its encoder to work on images, **homework 6**
-# trains encoders and decoders on plain text, without any translations.
+# You have built the machine of 2017, and it works. **Homework 5** puts its encoder to work on images.
 #
-# - Vaswani and others (2017), *Attention is all you need*: you have now written every line of it.
-# - Sutskever and others (2014), *Sequence to sequence learning with neural networks*: translation before attention;
-#   beam search with small beams.
-# - Press and Wolf (2017), *Using the output embedding to improve language models*: tying.
-# - Szegedy and others (2016), *Rethinking the Inception architecture*: label smoothing, on the side. Müller and others
-#   (2019), *When does label smoothing help?*
-# - Wu and others (2016), *Google's neural machine translation system*: length penalties and what production needs.
-# - Stahlberg and Byrne (2019), *On NMT search errors and model errors*: the best-scoring translation is often the empty
-#   one. Meister and others (2020), *If beam search is the answer, what was the question?*
-# - Papineni and others (2002), *BLEU*; Popović (2015), *chrF*; Post (2018), *A call for clarity in reporting BLEU
-#   scores*.
-# - Jain and Wallace (2019), *Attention is not explanation*, before you trust the alignment pictures too far.
+# - Vaswani and others (2017), [*Attention is all you need*](https://arxiv.org/abs/1706.03762): read it
+#   again, now that you have built what it describes.
+# - Sutskever, Vinyals and Le (2014), [*Sequence to sequence learning with neural
+#   networks*](https://arxiv.org/abs/1409.3215): translation before attention; beam search with small
+#   beams.
+# - Press and Wolf (2017), [*Using the output embedding to improve language
+#   models*](https://arxiv.org/abs/1608.05859): tying.
+# - Szegedy and others (2016), [*Rethinking the Inception architecture for computer
+#   vision*](https://arxiv.org/abs/1512.00567): label smoothing, on the side. Müller, Kornblith and Hinton
+#   (2019), [*When does label smoothing help?*](https://arxiv.org/abs/1906.02629)
+# - Wu and others (2016), [*Google's neural machine translation system: bridging the gap between human and
+#   machine translation*](https://arxiv.org/abs/1609.08144): length penalties and what production needs.
+# - Stahlberg and Byrne (2019), [*On NMT search errors and model errors: cat got your
+#   tongue?*](https://arxiv.org/abs/1908.10090): the best-scoring translation is often the empty one.
+#   Meister, Vieira and Cotterell (2020), [*If beam search is the answer, what was the
+#   question?*](https://arxiv.org/abs/2010.02650)
+# - Papineni and others (2002), [*BLEU: a method for automatic evaluation of machine
+#   translation*](https://aclanthology.org/P02-1040/); Popović (2015), [*chrF: character n-gram F-score
+#   for automatic MT evaluation*](https://aclanthology.org/W15-3049/); Post (2018), [*A call for clarity
+#   in reporting BLEU scores*](https://arxiv.org/abs/1804.08771).
+# - Jain and Wallace (2019), [*Attention is not explanation*](https://arxiv.org/abs/1902.10186), before
+#   you trust the alignment pictures too far.
 #
-# Before you hand in, restart the kernel, run everything from top to bottom, look at the checks once more, and put
-# `hw4_translation.safetensors` beside the notebook.
+# Before you hand in, restart the kernel, run everything from top to bottom, look at the checks once more,
+# and put `hw4_translation.safetensors` beside the notebook.
 
 # %%
 grader.check_all()

@@ -27,39 +27,39 @@
 # - tell locality and translation equivariance from a Jacobian and a shifted image;
 # - draw where a Transformer looks, and know what such a picture leaves out.
 #
-# **Time**: about an hour of reading, and about five hours of work for all ten questions (100 points), with a
-# few minutes of training. You need homeworks 1 to 3, or at least their ideas. No GPU is needed, and no
+# **What you need**: homeworks 1 to 3, or at least their ideas, and some minutes for training. No GPU, no
 # downloads; with a GPU the same notebook uses it.
 
+# %% [markdown] contents=true
+# The table of contents stands here, with the times to read and to work.
+
 # %% [markdown]
-# ### Contents
+# ## How to work
 #
-# | part | questions |
-# |---|---|
-# | I. From pixels to tokens | 5.1 patches · 5.2 the convolution in a ViT · 5.3 positions that stretch |
-# | II. From tokens to an answer | 5.4 MAP pooling · 5.5 the Vision Transformer |
-# | III. Learning to see | 5.6 training · 5.10 in words |
-# | IV. What the model knows beforehand | 5.7 ViT against CNN · 5.9 in words |
-# | V. Where it looks | 5.8 rollout and MAP attention |
+# Every question has a text, one answer cell, a check and a ladder of help. Replace the `raise
+# NotImplementedError` in the answer cell, run the cell, then run the check below it. The check tries your
+# answer on small examples and says what it found; the grader that computes your points does the same on
+# many more inputs, and relies on nothing that is not written in this notebook. The help is folded: first
+# what you might be seeing, then a hint, then the steps in words. Opening it costs nothing. Pictures that
+# need your answers appear as soon as the answers are there.
 #
-# **How to work.** Every question has a text, one answer cell, a check and a ladder of help. Fill in the
-# answer cell (replace the `raise NotImplementedError`), run it, then run the check below it. The check tries
-# your answer on small examples; the grader that computes your points does the same on many more inputs, and
-# relies on nothing that is not written in this notebook. The help is folded, and opening it costs nothing.
-# Questions 5.9 and 5.10 are answered in words, and read by a person.
+# Questions 5.9 and 5.10 ask for a few sentences instead of code, and a person reads them. They stand
+# where they belong, so the numbers do not run quite in order.
+#
+# Later questions may use your earlier answers. Where an earlier one is wrong, the later one is judged
+# with ours in its place too, so an error costs its points once.
 #
 # Answers 5.1 to 5.5 and the CNN of 5.7 are parts of models, so gradients must flow through them: stay in
-# PyTorch there, and do not `detach`. Nothing may be made on a fixed device. Later questions may use your
-# earlier answers. Where an earlier one is wrong, the later one is judged with ours in its place too, so an
-# error costs its points once.
+# PyTorch there, and do not `detach`. Nothing may be made on a fixed device.
 #
 # With the environment variable `COURSE_FAST=1` every training run below is shortened to seconds: good for
 # seeing that all cells run, useless for the results.
 
 # %% [markdown]
-# ### The convention card
+# ## The convention card
 #
-# The same in all six homeworks. One exception today, in 5.4: an eps and a GELU that are not ours to choose.
+# The same in every homework. There is one exception, in 5.4: an eps and a GELU that are not ours to
+# choose.
 
 # %% [markdown] card=true
 # The convention card of the course stands here.
@@ -118,7 +118,7 @@ from course_utils.vision import (
 print("computing on", pick_device())
 
 # %% [markdown]
-# ### What you bring along
+# ## What you bring along
 #
 # From homework 1: `softargmax` and `attention`. From homework 2: `split_heads`, `merge_heads` and
 # `MultiHeadAttention`, called as `mha(query, key, value, key_padding_mask=None, causal=False)`, which returns
@@ -136,7 +136,7 @@ from hw2_multihead import MultiHeadAttention, merge_heads, split_heads  # noqa: 
 from hw3_blocks import EncoderLayer, FeedForward  # noqa: F401
 
 # %% [markdown]
-# ### The pictures
+# ## The pictures
 #
 # By default these are 5,000 handwritten digits of MNIST, 28 by 28 pixels, one channel, values from 0 (paper)
 # to 1 (ink). They come with a package that you have installed. 4,000 are for training, and 1,000 are held out
@@ -153,7 +153,7 @@ plots.images(
 )
 
 # %% [markdown]
-# # Part I. From pixels to tokens
+# ## Part I. From pixels to tokens
 #
 # A Transformer eats vectors. An image of 28 by 28 pixels could be 784 of them, one for each pixel, but
 # attention compares every token with every other: 614,656 weights for each head and layer. Squares of 4 by 4
@@ -161,7 +161,7 @@ plots.images(
 # an edge or a corner.
 
 # %% [markdown] question="q5_1"
-# ## 5.1 Patches
+# ### 5.1 Patches
 #
 # Cut an image of $H \times W$ pixels and $C$ channels into squares of $P \times P$ pixels that do not
 # overlap. There are $N = (H/P)(W/P)$ of them. Patch $n$ stands in row $\lfloor n / (W/P) \rfloor$ of the grid
@@ -234,7 +234,7 @@ with after("q5_1"):
                  alt="The sixteen squares in two rows, in reading order: some are empty, some hold part of a stroke.")
 
 # %% [markdown] question="q5_2"
-# ## 5.2 Where is the convolution in a ViT?
+# ### 5.2 Where is the convolution in a ViT?
 #
 # A patch becomes a token by one linear map, the same for all patches:
 #
@@ -327,7 +327,7 @@ with after("q5_1", "q5_2"):
                  alt="Six maps of 7 by 7 values: the first is a coarse image of the digit, the others show edges.")
 
 # %% [markdown] question="q5_3"
-# ## 5.3 Positions that stretch
+# ### 5.3 Positions that stretch
 #
 # Shuffled patches are the same to attention, so each token gets a learned vector for its place: a parameter
 # `positions` of shape `[1, N, D]`, one row for each patch. Sinusoids would do as well; learned ones are the
@@ -399,7 +399,7 @@ with after("q5_3"):
     )
 
 # %% [markdown]
-# # Part II. From tokens to an answer
+# ## Part II. From tokens to an answer
 #
 # An encoder gives one vector for each patch, and the question is one for the whole image. A linear layer on
 # all $N \cdot D$ numbers would do, but it is large and knows one $N$ only. Three ways accept any number of
@@ -413,7 +413,7 @@ with after("q5_3"):
 #   others, 2019).
 
 # %% [markdown] question="q5_4"
-# ## 5.4 MAP pooling
+# ### 5.4 MAP pooling
 #
 # One learned vector, the **probe** $p$, asks all tokens one question. It is the query; the tokens are keys
 # and values. Then a norm and a small MLP on a residual road, as in an encoder layer:
@@ -509,7 +509,7 @@ with after("q5_4"):
     )
 
 # %% [markdown] question="q5_5"
-# ## 5.5 The Vision Transformer
+# ### 5.5 The Vision Transformer
 #
 # All the parts are there:
 #
@@ -534,7 +534,8 @@ with after("q5_4"):
 # `ValueError` when the model is made. Images of **another size**, square or not, as long as `patch` divides
 # it, use `resize_positions` to their own grid. A size that `patch` does not divide is a `ValueError`, as in
 # 5.1.
-#
+
+# %% [markdown]
 # Starting values are yours to choose, and one choice matters more than one would think: that of the
 # positions. Ours are drawn with a standard deviation of 0.3, about as loud as the embedded patches. Drawn
 # with 0.02, as is the custom for long training runs, they are a whisper that the layers must first learn to
@@ -611,10 +612,13 @@ with after("q5_1", "q5_2", "q5_3", "q5_4", "q5_5"):
         print(f"{pool}: {sum(p.numel() for p in vit.parameters()):,} parameters; logits at three sizes: {shapes}")
 
 # %% [markdown]
-# # Part III. Learning to see
+# ## Part III. Learning to see
+#
+# The model is complete, and it sees nothing yet. In this part it learns, on a CPU or a GPU with the same code,
+# and then we look at what it has learned.
 
 # %% [markdown] question="q5_6"
-# ## 5.6 Training
+# ### 5.6 Training
 #
 # A good training loop is short, and it is the same for every classifier and every device. Write
 #
@@ -636,7 +640,8 @@ with after("q5_1", "q5_2", "q5_3", "q5_4", "q5_5"):
 #   the share of all steps that have been made, ours is `rate * min(10 * done, 1) * (1 + cos(pi * done)) / 2`.
 # - A **progress bar** with loss and rate: write `for batch in (bar := progress(batches)):` and, in the loop,
 #   `bar.show(loss=..., rate=...)`.
-#
+
+# %% [markdown]
 # Which further parameters `train_classifier` has is up to you; **all need defaults**. Where yours has one
 # named `epochs` (or `steps`), the grader says how many it wants; all else is left at your defaults. So choose
 # a default rate that learns: the grader trains your `ViT` of the sizes `SMALL` for `SMALL_STEPS` = 300 steps
@@ -874,7 +879,7 @@ with after("q5_1", "q5_2", "q5_3", "q5_4", "q5_5", "q5_6", what="training"):
                alt="Three bars of held-out accuracy, for class token, average and MAP.")
 
 # %% [markdown] explain="q5_10" points=3 minutes=8 difficulty=2
-# ## 5.10 In your own words: is the class token obsolete?
+# ### 5.10 In your own words: is the class token obsolete?
 #
 # A blog says: "The class token was a historical accident. Average pooling is simpler, MAP is better, so
 # nobody should use a class token any more." Comment in about five sentences. A good answer says what each of
@@ -899,7 +904,7 @@ with after("q5_1", "q5_2", "q5_3", "q5_4", "q5_5", "q5_6", what="training"):
 # END SOLUTION
 
 # %% [markdown]
-# # Part IV. What the model knows beforehand
+# ## Part IV. What the model knows beforehand
 #
 # A convolutional network is born with two convictions: what belongs together stands close together
 # (**locality**), and a thing is the same thing wherever it stands (**translation equivariance**: shift the
@@ -907,7 +912,7 @@ with after("q5_1", "q5_2", "q5_3", "q5_4", "q5_5", "q5_6", what="training"):
 # "inductive bias" means, and it should matter most when data are scarce.
 
 # %% [markdown] question="q5_7"
-# ## 5.7 ViT against CNN, as the training set grows
+# ### 5.7 ViT against CNN, as the training set grows
 #
 # Write
 #
@@ -1070,7 +1075,7 @@ with after("q5_1", "q5_2", "q5_3", "q5_4", "q5_5", "q5_6", "q5_7"):
     )
 
 # %% [markdown] explain="q5_9" points=3 minutes=8 difficulty=3
-# ## 5.9 In your own words: what was thrown away with the convolution?
+# ### 5.9 In your own words: what was thrown away with the convolution?
 #
 # "A Vision Transformer has no inductive bias, that is why it needs 300 million images." Correct this
 # sentence, in about five sentences. A good answer names what a CNN takes for granted and a ViT does not, uses
@@ -1095,10 +1100,13 @@ with after("q5_1", "q5_2", "q5_3", "q5_4", "q5_5", "q5_6", "q5_7"):
 # END SOLUTION
 
 # %% [markdown]
-# # Part V. Where it looks
+# ## Part V. Where it looks
+#
+# A Transformer has weights that one can draw: which token took how much from which. This part draws them, and
+# then tests how far such pictures can be trusted.
 
 # %% [markdown] question="q5_8"
-# ## 5.8 Rollout and MAP attention
+# ### 5.8 Rollout and MAP attention
 #
 # Attention weights are there for the looking, but a single layer's weights say where *that layer's* tokens
 # come from, and these are mixtures already. **Attention rollout** (Abnar 2020) follows the mixing through all
@@ -1264,29 +1272,37 @@ with after("q5_1", "q5_2", "q5_3", "q5_4", "q5_5", "q5_6", "q5_8"):
 # In ours, erasing 8 patches that the MAP head looked at costs more (0.66 left) than erasing 8 at random
 # (0.77), so the map does say something. But 8 random patches *with ink* cost still more (0.46), and the 8
 # with most ink nearly everything (0.18). So "where it looks" was not "what mattered most".
-#
-# # What to read next
+
+# %% [markdown]
+# ## What to read next
 #
 # You have built an image classifier from the parts of a language model, and seen what it must learn that
-# others know. In **homework 6** the encoder and the decoder go to school without a teacher: BERT and GPT.
+# others know.
 #
-# - Dosovitskiy and others (2021), *An image is worth 16x16 words*: the Vision Transformer, and the experiment
-#   of 5.7 at full size.
-# - Beyer, Zhai and Kolesnikov (2022), *Better plain ViT baselines for ImageNet-1k*: small changes, large
-#   effect; average pooling instead of the class token.
-# - Lee and others (2019), *Set Transformer*: pooling by attention with learned queries. Zhai and others
-#   (2022), *Scaling Vision Transformers*, brought it into ViTs, and Zhai and others (2023), *Sigmoid loss for
-#   language image pre-training*, is SigLIP.
-# - Touvron and others (2021), *Training data-efficient image transformers*: how far augmentation and
-#   distillation replace data.
-# - Raghu and others (2021), *Do Vision Transformers see like convolutional neural networks?*: locality and
-#   more, measured in large models.
-# - Abnar and Zuidema (2020), *Quantifying attention flow in Transformers*: rollout. Jain and Wallace (2019),
-#   *Attention is not explanation*, and Wiegreffe and Pinter (2019), *Attention is not not explanation*: read
-#   both.
+# - Dosovitskiy and others (2021), [*An image is worth 16x16 words: Transformers for image recognition at
+#   scale*](https://arxiv.org/abs/2010.11929): the Vision Transformer, and the experiment of 5.7 at full
+#   size.
+# - Beyer, Zhai and Kolesnikov (2022), [*Better plain ViT baselines for
+#   ImageNet-1k*](https://arxiv.org/abs/2205.01580): small changes, large effect; average pooling instead
+#   of the class token.
+# - Lee and others (2019), [*Set Transformer: a framework for attention-based permutation-invariant neural
+#   networks*](https://arxiv.org/abs/1810.00825): pooling by attention with learned queries. Zhai and
+#   others (2022), [*Scaling Vision Transformers*](https://arxiv.org/abs/2106.04560), brought it into
+#   ViTs, and Zhai and others (2023), [*Sigmoid loss for language image
+#   pre-training*](https://arxiv.org/abs/2303.15343), is SigLIP.
+# - Touvron and others (2021), [*Training data-efficient image Transformers and distillation through
+#   attention*](https://arxiv.org/abs/2012.12877): how far augmentation and distillation replace data.
+# - Raghu and others (2021), [*Do Vision Transformers see like convolutional neural
+#   networks?*](https://arxiv.org/abs/2108.08810): locality and more, measured in large models.
+# - Abnar and Zuidema (2020), [*Quantifying attention flow in
+#   Transformers*](https://arxiv.org/abs/2005.00928): rollout. Jain and Wallace (2019), [*Attention is not
+#   explanation*](https://arxiv.org/abs/1902.10186), and Wiegreffe and Pinter (2019), [*Attention is not
+#   not explanation*](https://arxiv.org/abs/1908.04626): read both.
+# - Devlin and others (2019), [*BERT: pre-training of deep bidirectional Transformers for language
+#   understanding*](https://arxiv.org/abs/1810.04805): the same encoder, trained on text without labels.
 #
-# Before you hand in, restart the kernel, run everything from top to bottom, and look at the checks once more.
-# Hand in `hw5_vision.safetensors` together with the notebook.
+# Before you hand in, restart the kernel, run everything from top to bottom, and look at the checks once
+# more. Hand in `hw5_vision.safetensors` together with the notebook.
 
 # %%
 grader.check_all()

@@ -11,6 +11,7 @@ from nbgrader.nbgraderformat import MetadataValidator
 from nbgrader.preprocessors import CheckCellMetadata, ClearOutput, ClearSolutions, ComputeChecksums, LockCells
 from nbgrader.utils import is_solution
 
+from autograder.builder.contents import contents_markdown
 from autograder.homework import BEGIN, END, LADDER, Explanation, Homework, Question, without_markers
 from autograder.percent import PercentCell
 from course_utils.conventions import card_markdown
@@ -114,6 +115,8 @@ def _nbgrader(grade_id: str, grade: bool, solution: bool, points: float | None =
 def _markdown(homework: Homework, cell: PercentCell) -> str:
     if cell.metadata.get("card"):
         return card_markdown()
+    if cell.metadata.get("contents"):
+        return contents_markdown(homework)
     if "help" in cell.metadata:
         return _ladder(cell.source)
     if "question" in cell.metadata:
