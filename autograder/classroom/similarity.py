@@ -20,7 +20,8 @@ from autograder.homework import Homework
 from autograder.submission import BadSubmission, parse_submission
 
 TOKENS, WINDOW = 25, 4  # the shortest copied piece that is noticed, and the winnowing window
-COMMON = 0.2  # pieces that at least this share of the class has are common knowledge
+COMMON = 0.2  # pieces that more than this share of the class has are common knowledge
+CROWD = 15  # and so are those that more students than this have, however large the class
 FEWEST = 5  # rare pieces that a pair must share
 MAX_SOURCE = 200_000
 MAX_PAIRS = 50
@@ -54,7 +55,7 @@ def similar_pairs(texts: Mapping[str, str], homework: Homework) -> list[Pair]:
     for student, pieces in prints.items():
         for piece in pieces:
             holders[piece].append(student)
-    most = max(2, COMMON * len(prints))
+    most = max(2, min(COMMON * len(prints), CROWD))
     rare = Counter(student for students in holders.values() if len(students) <= most for student in students)
     shared = Counter(
         pair
