@@ -49,6 +49,21 @@ class Proof:
     named: bool = False
 
 
+@dataclass(frozen=True)
+class Row:
+    """One line of the table: how a question's suite treats its mistakes and right variants."""
+
+    question: str
+    points: float
+    cases: int
+    mistakes: int
+    caught: int
+    named: int
+    variants: int
+    kept: int
+    seconds: float
+
+
 @dataclass
 class Table:
     """The proofs of one homework, and the table printed for it."""
@@ -65,21 +80,34 @@ class Table:
 
     def lines(self) -> Iterator[str]:
         """The table, a line per question and one for the whole."""
-        yield f"{self.homework.name}"
+        yield self.homework.name
         yield f"  {'question':10}{'points':>8}{'cases':>8}{'caught':>10}{'named':>10}{'kept':>10}{'seconds':>10}"
-        for question in self.homework.questions:
-            yield self._line(question.id, [p for p in self.proofs if p.job.question == question.id], question.points)
-        yield self._line("all", self.proofs, sum(question.points for question in self.homework.questions))
+        for row in self.rows():
+            caught, named = f"{row.caught}/{row.mistakes}", f"{row.named}/{row.mistakes}"
+            numbers = f"{caught:>10}{named:>10}{f'{row.kept}/{row.variants}':>10}{row.seconds:>10.1f}"
+            yield f"  {row.question:10}{row.points:>8g}{row.cases:>8}{numbers}"
 
-    def _line(self, name: str, proofs: list[Proof], points: float) -> str:
-        mistakes = [proof for proof in proofs if proof.job.kind == "mistake"]
-        variants = [proof for proof in proofs if proof.job.kind == "variant"]
-        cases = sum(proof.cases for proof in proofs if proof.job.kind == "reference")
-        caught = f"{sum(proof.caught for proof in mistakes)}/{len(mistakes)}"
-        named = f"{sum(proof.named for proof in mistakes)}/{len(mistakes)}"
-        kept = f"{sum(not proof.misses for proof in variants)}/{len(variants)}"
-        seconds = sum(proof.seconds for proof in proofs)
-        return f"  {name:10}{points:>8g}{cases:>8}{caught:>10}{named:>10}{kept:>10}{seconds:>10.1f}"
+    def rows(self) -> Iterator[Row]:
+        """The numbers of the table."""
+        for question in self.homework.questions:
+            yield _row(question.id, [p for p in self.proofs if p.job.question == question.id], question.points)
+        yield _row("all", self.proofs, sum(question.points for question in self.homework.questions))
+
+
+def _row(name: str, proofs: list[Proof], points: float) -> Row:
+    mistakes = [proof for proof in proofs if proof.job.kind == "mistake"]
+    variants = [proof for proof in proofs if proof.job.kind == "variant"]
+    return Row(
+        question=name,
+        points=points,
+        cases=sum(proof.cases for proof in proofs if proof.job.kind == "reference"),
+        mistakes=len(mistakes),
+        caught=sum(proof.caught for proof in mistakes),
+        named=sum(proof.named for proof in mistakes),
+        variants=len(variants),
+        kept=sum(not proof.misses for proof in variants),
+        seconds=sum(proof.seconds for proof in proofs),
+    )
 
 
 def verify(names: list[str], workers: int | None = None, seed: int = 0, question: str | None = None) -> list[Table]:

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
+DRIVER = Path(__file__).parent / "driver.py"
 
 SOURCE = '''\
 # %% [markdown]
@@ -98,3 +107,42 @@ def tiny(tmp_path: Path) -> Path:
         (suite / "mistakes" / f"{question}.py").write_text(_catalogue(name, wrong))
         (suite / "variants" / f"{question}.py").write_text(_catalogue(name, right))
     return tmp_path
+
+
+@dataclass(frozen=True)
+class Finished:
+    """How a command ended, and what it said."""
+
+    code: int
+    out: str
+    err: str
+
+
+class Driver:
+    """Commands in one course, run as processes of their own but with everything imported already."""
+
+    def __init__(self, course: Path, **environment: str) -> None:
+        programs = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+        told = os.environ | {"AUTOGRADER_COURSE": str(course), "PATH": programs} | environment
+        self.cwd = course
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        self._process = subprocess.Popen([sys.executable, str(DRIVER)], env=told, cwd=course, text=True, **pipes)
+
+    def __call__(self, *argv: str, cwd: Path | None = None) -> Finished:
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._process.stdin.write(json.dumps({"argv": argv, "cwd": str(cwd or self.cwd)}) + "\n")
+        self._process.stdin.flush()
+        return Finished(**json.loads(self._process.stdout.readline()))
+
+    def __enter__(self) -> Driver:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.communicate(timeout=60)
+
+
+@pytest.fixture
+def commands() -> Iterator[Callable[..., Driver]]:
+    """`run = commands(course)`, then `run("autograder", "grade", ...)`: many commands, imports paid once."""
+    with ExitStack() as stack:
+        yield lambda course, **environment: stack.enter_context(Driver(course, **environment))

@@ -31,6 +31,17 @@ def staff_files(homework: Homework) -> Files:
     return {BUILD / homework.name / "solution" / f"{homework.name}.ipynb": _bytes(solution_notebook(homework))}
 
 
+def as_built(homework: Homework) -> bool:
+    """Whether the solution notebook on disk is the one that follows from the source, outputs aside."""
+    ((path, content),) = staff_files(homework).items()
+    return path.is_file() and _contents(path.read_bytes()) == _contents(content)
+
+
+def _contents(notebook: bytes) -> list[tuple[str, str, object]]:
+    cells = nbformat.reads(notebook.decode(), as_version=4).cells
+    return [(cell.cell_type, cell.source, cell.metadata.get("nbgrader")) for cell in cells]
+
+
 def _bytes(notebook: nbformat.NotebookNode) -> bytes:
     nbformat.validate(notebook)
     return (nbformat.writes(notebook) + "\n").encode()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -18,9 +17,8 @@ from autograder.classroom.suspicion import odd_things
 from autograder.errors import BadInput
 from autograder.grading.by_hand import read_sheet
 from autograder.grading.collect import collect
-from autograder.grading.journal import Journal, Outcome
-from autograder.grading.outputs import report_of
-from autograder.grading.run import JOURNAL
+from autograder.grading.journal import JOURNAL, Journal, Outcome, homework_of
+from autograder.grading.outputs import reports_of
 from autograder.homework import Homework, read_homework
 from autograder.judge.results import Report
 from autograder.judge.verdicts import Verdict
@@ -34,7 +32,7 @@ def write_report(out: Path, submissions: Path | None = None) -> Path:
     """Write `report.html` into a folder that `autograder grade` filled; similarity needs the submissions too."""
     homework, outcomes = _read(out)
     sheet = read_sheet(out, homework)
-    reports = {student: report_of(homework, outcomes[student], sheet) for student in sorted(outcomes)}
+    reports = reports_of(homework, outcomes, sheet)
     texts = _texts(submissions, homework) if submissions is not None else {}
     page = render(homework, outcomes, reports, texts)
     try:
@@ -75,13 +73,8 @@ def render(
 
 
 def _read(out: Path) -> tuple[Homework, dict[str, Outcome]]:
-    path = out / JOURNAL
-    if not path.is_file() or not path.stat().st_size:
-        raise BadInput(f"There is no journal at {path}. Give the folder that `autograder grade` wrote with --out.")
-    with open(path, "rb") as file:
-        name = str(json.loads(file.readline())["homework"])
-    homework = read_homework(name)
-    with Journal(path, name) as journal:
+    homework = read_homework(homework_of(out))
+    with Journal(out / JOURNAL, homework.name) as journal:
         return homework, dict(journal.outcomes)
 
 

@@ -20,6 +20,7 @@ from autograder.judge.results import CaseResult, Diagnosis
 from autograder.judge.verdicts import Verdict
 
 VERSION = 1
+JOURNAL = "results.jsonl"
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,15 @@ class Outcome:
     def key(self) -> tuple[str, str, str, int]:
         """What makes a finished submission finished: the same student, file, suite and seed."""
         return self.student, self.digest, self.suite, self.seed
+
+
+def homework_of(out: Path) -> str:
+    """The homework whose journal stands in a folder of results."""
+    path = out / JOURNAL
+    if not path.is_file() or not path.stat().st_size:
+        raise BadInput(f"There is no journal at {path}. Give the folder that `autograder grade` wrote with --out.")
+    with open(path, "rb") as file:
+        return str(json.loads(file.readline())["homework"])
 
 
 class Journal:

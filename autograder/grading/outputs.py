@@ -6,13 +6,13 @@ import csv
 import io
 import json
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from autograder.builder.write import Files, write
 from autograder.errors import BadInput
 from autograder.grading.by_hand import BY_HAND, Sheet
+from autograder.grading.changes import GRADES
 from autograder.grading.feedback import feedback_data, feedback_page
 from autograder.grading.journal import VERSION, Outcome
 from autograder.homework import Explanation, Homework
@@ -38,13 +38,18 @@ def report_of(homework: Homework, outcome: Outcome, by_hand: Sheet = EMPTY) -> R
     return Report(homework.name, tuple(questions), outcome.notes)
 
 
+def reports_of(homework: Homework, outcomes: dict[str, Outcome], by_hand: Sheet = EMPTY) -> dict[str, Report]:
+    """The scores of a class, by student in order."""
+    return {student: report_of(homework, outcomes[student], by_hand) for student in sorted(outcomes)}
+
+
 def write_outputs(homework: Homework, outcomes: dict[str, Outcome], out: Path, by_hand: Sheet = EMPTY) -> None:
     """Bring grades.csv, summary.json, by_hand.csv and feedback/ up to date with the journal and the sheet."""
-    reports = {student: report_of(homework, outcomes[student], by_hand) for student in sorted(outcomes)}
+    reports = reports_of(homework, outcomes, by_hand)
     sheet = by_hand.text(reports)
     files: Files = {
         **({out / BY_HAND: sheet.encode()} if sheet else {}),
-        out / "grades.csv": grades_csv(homework, outcomes, reports).encode(),
+        out / GRADES: grades_csv(homework, outcomes, reports).encode(),
         out / "summary.json": _json(summary(homework, outcomes, reports)),
     }
     for student, report in reports.items():
@@ -93,19 +98,6 @@ def _question_summary(question: str, reports: dict[str, Report]) -> dict[str, An
         "verdicts": dict(Counter(str(case.verdict) for result in results for case in result.cases)),
         "mistakes": dict(Counter(result.diagnosis.label for result in results if result.diagnosis).most_common()),
     }
-
-
-def score_changes(
-    homework: Homework, old: dict[str, Outcome], new: dict[str, Outcome], by_hand: Sheet = EMPTY
-) -> Iterator[str]:
-    """A line for every score that differs between two sets of outcomes; what a person gave stays."""
-    for student in sorted(new):
-        before = report_of(homework, old[student], by_hand) if student in old else None
-        after = report_of(homework, new[student], by_hand)
-        for result in after.questions:
-            was = before.question(result.question).score if before else 0.0
-            if was != result.score:
-                yield f"  {student}  {result.question}: {was:g} -> {result.score:g}"
 
 
 def _json(data: Any) -> bytes:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +12,7 @@ import torch
 from autograder.box.limits import Limits
 from autograder.errors import BadInput
 from autograder.grading.collect import collect
-from autograder.grading.journal import Journal, Outcome
-from autograder.grading.run import JOURNAL
+from autograder.grading.journal import JOURNAL, Journal, Outcome, homework_of
 from autograder.grading.task import Candidate, factory
 from autograder.judge.proxies import Student
 from autograder.judge.seat import Help, Seat, Sitting
@@ -23,10 +22,27 @@ from autograder.submission import parse_submission, with_reference_parts
 Tell = Callable[[str], None]
 
 
-def replay(result: str, out: Path, submissions: Path, tell: Tell = print) -> int:
-    """Replay `<student>/<question>/<case>` from the journal in `out`; 0 when the verdict is the same as before."""
+@dataclass(frozen=True)
+class Replayed:
+    """What a case said then and now."""
+
+    id: str
+    sentence: str
+    journal: str  # the verdict that is in the journal
+    verdict: str
+    message: str
+    detail: str
+
+    @property
+    def same(self) -> bool:
+        """Whether it came out as before."""
+        return self.verdict == self.journal
+
+
+def replay(result: str, out: Path, submissions: Path, tell: Tell = print) -> Replayed:
+    """Replay `<student>/<question>/<case>` from the journal in `out`, every call and answer told."""
     student, _, case_id = result.partition("/")
-    homework_name, outcome = _find(out / JOURNAL, student)
+    homework_name, outcome = _find(out, student)
     before = next((case for case in outcome.cases if case.case == case_id), None)
     if before is None:
         raise BadInput(f"The journal has no case {case_id} of {student}. Copy the id from the feedback page.")
@@ -58,22 +74,19 @@ def replay(result: str, out: Path, submissions: Path, tell: Tell = print) -> int
     )
     if after.detail:
         tell(after.detail)
-    if after.verdict is not before.verdict:
+    told = Replayed(result, case.sentence, str(before.verdict), str(after.verdict), after.message, after.detail)
+    if not told.same:
         tell(
             f"The journal says {before.verdict}: the submission or the suite has changed since, or answers are random."
         )
-        return 1
-    return 0
+    return told
 
 
-def _find(journal: Path, student: str) -> tuple[str, Outcome]:
-    if not journal.is_file():
-        raise BadInput(f"There is no journal at {journal}. Give the folder that `autograder grade` wrote with --out.")
-    with open(journal, "rb") as file:
-        homework = str(json.loads(file.readline())["homework"])
-    with Journal(journal, homework) as opened:
+def _find(out: Path, student: str) -> tuple[str, Outcome]:
+    homework = homework_of(out)
+    with Journal(out / JOURNAL, homework) as opened:
         if student not in opened.outcomes:
-            raise BadInput(f"The journal {journal} has no student {student}.")
+            raise BadInput(f"The journal {out / JOURNAL} has no student {student}.")
         return homework, opened.outcomes[student]
 
 

@@ -7,7 +7,7 @@ import gc
 import multiprocessing
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
@@ -21,17 +21,18 @@ from autograder.box.backends import BACKENDS
 from autograder.box.keeper import STRONG, pick, start_ahead, stop
 from autograder.errors import BadInput
 from autograder.grading.by_hand import Desk, Sheet, SheetDesk
+from autograder.grading.changes import Change, read_grades, score_changes, told, written_grades
 from autograder.grading.collect import Entry, collect
-from autograder.grading.journal import Journal, Outcome
-from autograder.grading.outputs import report_of, score_changes, write_outputs
-from autograder.grading.progress import Progress
+from autograder.grading.journal import JOURNAL, Journal, Outcome
+from autograder.grading.outputs import grades_csv, report_of, reports_of, write_outputs
+from autograder.grading.recompute import keep, reweighed
 from autograder.grading.task import Task, factory, grade_task, suite_digest
 from autograder.homework import Homework, read_homework
 from autograder.judge.results import Report
 from autograder.judge.tools import tools
 from autograder.judge.verdicts import Infrastructure
+from autograder.progress import Progress
 
-JOURNAL = "results.jsonl"
 STAGED = "regrade.jsonl"
 TRIES = 3  # of a submission whose worker was lost, or whose box could not be opened
 
@@ -51,6 +52,7 @@ class Run:
     seed: int = 0
     regrade: bool = False
     public_only: bool = False
+    dry_run: bool = False  # with `regrade`: tell the score changes and keep them for later
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,7 @@ class Finished:
     sandbox: str
     by_hand: Sheet
     interrupted: bool = False
+    changes: Sequence[Change] = ()  # of a regrade
 
     def report(self, outcome: Outcome) -> Report:
         """The scores of one of the outcomes."""
@@ -75,6 +78,8 @@ def run(options: Run, tell: Callable[[str], None] = print, desk: Desk | None = N
     homework = read_homework(options.homework)
     if options.question and options.question not in {question.id for question in homework.questions}:
         raise BadInput(f"{options.homework} has no question {options.question}.")
+    if options.dry_run and not options.regrade:
+        raise BadInput("--dry-run tells what --regrade would change: give both.")
     by_hand = desk.read(homework)
     entries = _chosen(options)
     sandbox = pick(options.sandbox)
@@ -89,13 +94,27 @@ def run(options: Run, tell: Callable[[str], None] = print, desk: Desk | None = N
         if len(todo) < len(entries):
             tell(f"{len(entries) - len(todo)} of {len(entries)} submissions are graded already.")
         interrupted = not _grade(options, todo, journal, target, homework)
-        if options.regrade and not interrupted:
-            _apply(journal, target, homework, by_hand, tell)
+        changes: list[Change] = []
+        if options.regrade:
+            with target:
+                graded = {e.student: target.outcomes[e.student] for e in entries if e.student in target.outcomes}
+            if not interrupted:
+                changes = _changes(homework, reweighed(journal.outcomes, homework.name) | graded, by_hand, options.out)
+                tell(told(changes))
+            if options.dry_run:
+                tell("Nothing is applied. The same command without --dry-run applies it.")
+            elif not interrupted:
+                keep(journal, graded)
+            if options.question or not (interrupted or options.dry_run):
+                target.path.unlink()  # else it waits for the same command, or for the one that applies it
+            if options.dry_run:
+                return Finished(homework, list(graded.values()), len(todo), sandbox, by_hand, interrupted, changes)
+        keep(journal, reweighed(journal.outcomes, homework.name))
         outcomes = [journal.outcomes[entry.student] for entry in entries if entry.student in journal.outcomes]
         fresh = {student for student, outcome in journal.outcomes.items() if before.get(student) != outcome.digest}
         by_hand = desk.settle(homework, journal.outcomes, fresh)
         write_outputs(homework, journal.outcomes, options.out, by_hand)
-    return Finished(homework, outcomes, len(todo), sandbox, by_hand, interrupted)
+    return Finished(homework, outcomes, len(todo), sandbox, by_hand, interrupted, changes)
 
 
 def _chosen(options: Run) -> list[Entry]:
@@ -149,6 +168,8 @@ def _grade(options: Run, todo: list[Entry], journal: Journal, target: Journal, h
             target.add(blank(_task(entry, options), "unreadable", entry.problem))
         else:
             tasks.append(_task(entry, options))
+    if not tasks:
+        return True
     with Progress(len(tasks)) as progress:
         try:
             for outcome in outcomes(tasks, options):
@@ -261,11 +282,7 @@ def _merged(new: Outcome, old: Outcome | None, options: Run, homework: Homework)
     return replace(old, cases=tuple(sorted(cases, key=lambda case: order[case.question])), diagnoses=diagnoses)
 
 
-def _apply(journal: Journal, staged: Journal, homework: Homework, by_hand: Sheet, tell: Callable[[str], None]) -> None:
-    """Tell whose score changes, then make it so."""
-    changes = list(score_changes(homework, journal.outcomes, staged.outcomes, by_hand))
-    tell("\n".join(["Score changes:", *changes]) if changes else "No score changes.")
-    for outcome in staged.outcomes.values():
-        journal.add(outcome)
-    staged.close()
-    staged.path.unlink()
+def _changes(homework: Homework, outcomes: dict[str, Outcome], by_hand: Sheet, out: Path) -> list[Change]:
+    """Whose score would differ from the grades as they were last written."""
+    new = grades_csv(homework, outcomes, reports_of(homework, outcomes, by_hand))
+    return score_changes(written_grades(out), read_grades(new))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
+import json
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -27,6 +29,8 @@ from course_utils.checking import NotAnswered
 MAX_PRINTED = 64 * 1024  # bytes kept of what all cells print together
 MAX_NOTES = 100
 MAX_LOST_CELLS = 8  # cells that may hang or kill their box before a submission is run no further
+
+WORTH = {"points", "minutes", "difficulty"}  # what a question is worth is no fact about an answer
 
 
 @dataclass(frozen=True)
@@ -169,11 +173,32 @@ def factory(sandbox: str) -> BoxFactory:
 
 @cache
 def suite_digest(name: str) -> str:
-    """A hash of everything a grade depends on besides the submission."""
+    """A hash of everything on which the facts about a submission depend, besides the submission.
+
+    Points and weights are no part of it: scores are computed from facts, afterwards. Nor are texts.
+    """
     homework = read_homework(name)
-    digest = hashlib.sha256(homework.source.read_bytes())
-    digest.update("".join(cell.source for cell in homework.cells).encode())  # with what earlier homeworks give
-    for folder in (homework.suite, COURSE_UTILS, PACKAGE / "judge", PACKAGE / "box"):
+    digest = hashlib.sha256()
+    for cell in homework.cells:
+        if cell.kind == "code" or "explain" in cell.metadata:
+            told = {key: value for key, value in cell.metadata.items() if key not in WORTH}
+            digest.update(json.dumps([told, cell.source], sort_keys=True).encode())
+    for path in sorted(homework.suite.rglob("*.py")):
+        digest.update(f"{path.relative_to(homework.suite)}\0{_unweighed(path.read_text())}\0".encode())
+    for folder in (COURSE_UTILS, PACKAGE / "judge", PACKAGE / "box"):
         for path in sorted(folder.rglob("*.py")):
             digest.update(str(path.relative_to(folder)).encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()
+
+
+def _unweighed(suite: str) -> str:
+    """What a suite's code does, whatever its cases weigh."""
+    try:
+        code = ast.parse(suite)
+    except SyntaxError:  # told where the suite is loaded
+        return suite
+    code.body = [node for node in code.body if ast.unparse(node) != "import pytest"]  # may have come for a weight
+    for node in ast.walk(code):
+        if isinstance(node, ast.FunctionDef):
+            node.decorator_list = [one for one in node.decorator_list if "mark.weight(" not in ast.unparse(one)]
+    return ast.dump(code)

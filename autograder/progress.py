@@ -11,24 +11,27 @@ EVERY = 5.0  # seconds between plain lines
 
 
 class Progress:
-    """Counts submissions as they are done."""
+    """Counts what is done: submissions that are graded, cells that have run."""
 
-    def __init__(self, total: int) -> None:
-        self._total, self._done = total, 0
+    def __init__(self, total: int, unit: str = "submission", done: str = "graded", title: str = "") -> None:
+        self._total, self._done, self._words = total, 0, done
+        self._title = f"{title}: " if title else ""
         self._start = self._told = time.monotonic()
-        self._bar = tqdm(total=total, unit="submission", leave=False) if sys.stderr.isatty() and total else None
+        on_terminal = sys.stderr.isatty() and total > 0
+        self._bar = tqdm(total=total, unit=unit, desc=title or None, leave=False) if on_terminal else None
 
-    def step(self, student: str) -> None:
+    def step(self, label: str) -> None:
         """One more is done."""
         self._done += 1
         if self._bar is not None:
-            self._bar.set_postfix_str(student, refresh=False)
+            self._bar.set_postfix_str(label, refresh=False)
             self._bar.update()
         elif time.monotonic() - self._told > EVERY or self._done == self._total:
             self._told = time.monotonic()
             rate = self._done / max(self._told - self._start, 1e-9)
             left = (self._total - self._done) / rate
-            print(f"{self._done}/{self._total} graded, {rate:.1f} per second, {left:.0f} s left", file=sys.stderr)
+            told = f"{self._done}/{self._total} {self._words}, {rate:.1f} per second, {left:.0f} s left"
+            print(f"{self._title}{told}", file=sys.stderr)
 
     def note(self, text: str) -> None:
         """A line that does not break the bar."""
