@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import nbformat
-from jupyter_client.manager import AsyncKernelManager
 from nbclient import NotebookClient
 from nbclient.exceptions import CellTimeoutError, DeadKernelError
 from nbformat import NotebookNode
@@ -99,13 +98,15 @@ def _run(notebook: NotebookNode, folder: str, fast: bool, cell_seconds: float, s
     environment.pop(GRADING, None)  # set in this process, where checks have nothing to do
     client = NotebookClient(
         notebook,
-        km=AsyncKernelManager(kernel_name="python3", transport="ipc", ip=f"{folder}/kernel"),
+        kernel_name="python3",
         startup_timeout=KERNEL_SECONDS,
         timeout=cell_seconds,
         allow_errors=True,  # the cells below may still run, and a TA wants to see them
         record_timing=False,
         resources={"metadata": {"path": folder}},
     )
+    manager = client.create_kernel_manager()
+    manager.transport, manager.ip = "ipc", f"{folder}/kernel"  # not through the network, where others could listen
     failures = []
     with client.setup_kernel(env=environment):
         for position, cell in enumerate(notebook.cells):
