@@ -433,8 +433,8 @@ with after("q1_4"):
 #
 # Write the module `AttentionSeq2Seq(vocab_src, vocab_tgt, d_model)`:
 #
-# - an **encoder**: embed the source tokens, run a GRU over them; its states are the memory,
-#   `[B, S, d_model]`;
+# - an **encoder**: embed the source tokens, run a GRU over them (`nn.GRU`: a recurrent layer that reads a
+#   sequence token by token and has a state after each); its states are the memory, `[B, S, d_model]`;
 # - a **decoder**: embed the target tokens, run a second GRU over them, started from the encoder's last
 #   *real* state;
 # - between them, the attention of 1.4 at every decoder step: score the step's state against the memory,
@@ -451,6 +451,9 @@ with after("q1_4"):
 # | `key_padding_mask` | bool `[B, S]` or `None` | **True = padding**, always on the right |
 # | `logits` | `[B, T, vocab_tgt]` | `logits[:, t]` predicts what follows `tgt_in[:, t]` |
 # | `weights` | `[B, T, S]` | the weights of each step: exactly 0 on padding, rows sum to 1 |
+#
+# For example, to write the symbols 5, 2, 7 the decoder reads start, 5, 2: `logits[:, 0]` is its guess for the 5,
+# made from the start token and the source.
 #
 # This is what the grader relies on:
 #
@@ -1197,8 +1200,8 @@ with after("q1_11"):
 # $$\mathrm{head}_h = \mathrm{softmax}\!\left(\frac{Z W_q^h\, (Z W_k^h)^\top}{\sqrt A}\right) Z W_v^h,
 # \qquad \mathrm{out} = [\mathrm{head}_0, \dots, \mathrm{head}_{H-1}]\; W_o .$$
 #
-# In code (it is `course_utils.position_layer.position_layer`; the heads are concatenated along the
-# features, head 0 first):
+# $A$ is the width of a head's queries and keys, $C$ that of its values. In code (it is
+# `course_utils.position_layer.position_layer`; the heads are concatenated along the features, head 0 first):
 #
 # ```python
 # Z = torch.cat([X, torch.eye(n)], dim=-1)                         # [n, d + n]

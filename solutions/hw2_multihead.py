@@ -166,8 +166,8 @@ with after("q2_1"):
 # %% [markdown] question="q2_2"
 # ### 2.2 Multi-head attention
 #
-# Here is the layer of Vaswani (2017). With queries from one sequence and keys and values from another (or
-# the same),
+# Here is the layer of Vaswani (2017). With queries from one sequence $X$ and keys and values from another, $Y$
+# (or the same),
 #
 # $$\mathrm{head}_h = \mathrm{attention}(X W_q^h,\; Y W_k^h,\; Y W_v^h), \qquad
 # \mathrm{out} = [\mathrm{head}_0, \dots, \mathrm{head}_{H-1}]\; W_o .$$
@@ -833,7 +833,8 @@ with after("q2_7"):
 #
 # and the two sums in brackets do not depend on $i$. Compute them once, and every query is served from them. No
 # $T \times S$ matrix is ever made, and the cost is linear in the length (Katharopoulos 2020). All of it is the
-# associative law: $(\Phi_q \Phi_k^\top) V = \Phi_q (\Phi_k^\top V)$.
+# associative law: $(\Phi_q \Phi_k^\top) V = \Phi_q (\Phi_k^\top V)$, where the rows of $\Phi_q$ and $\Phi_k$ are the
+# features of the queries and of the keys.
 #
 # With a causal mask the sums for query $i$ run over the keys that it may see. As $i$ grows they only gain
 # terms: a *running* sum. Read in this way, attention is a recurrent network, with the sums as its state.

@@ -571,9 +571,8 @@ with after("q3_5"):
 # %% [markdown] question="q3_6"
 # ### 3.6 The feed-forward layer
 #
-# Attention mixes tokens, linearly in the values. What it cannot do is compute something new from the
-# features of one token. That is the work of the feed-forward layer, and it holds most of a Transformer's
-# weights:
+# Attention mixes tokens, linearly in the values. It does little with the features of a single token. That is
+# the work of the feed-forward layer, and in an encoder it holds most of the weights:
 #
 # $$\mathrm{ff}(x) = W_2\; \phi(W_1 x + b_1) + b_2, \qquad W_1: [d_{ff}, D], \quad W_2: [D, d_{ff}].$$
 #
@@ -981,8 +980,8 @@ for row, label in zip(ids.tolist(), labels.tolist(), strict=True):
 # - no example notices its neighbours in the batch;
 # - the order of the tokens matters (so: positions), and every real token can matter;
 # - no mask means that nothing is padding;
-# - it can learn: trained on the race by `train_patient(model, steps=300)`, it must do clearly better than
-#   guessing, 0.45 where guessing gives 0.25. Ours ends above 0.99, and common designs between 0.6 and 1.
+# - it can learn: trained on the race by `train_patient(model, steps=300)` (the training run of 3.10 too, hence
+#   its name), it must do clearly better than guessing, 0.45 where guessing gives 0.25. Ours ends above 0.99, and common designs between 0.6 and 1.
 
 # %% question="q3_9" points=10 minutes=30 difficulty=3 uses=["q3_5", "q3_6", "q3_7"] limits={"wall": 120}
 class EncoderClassifier(nn.Module):

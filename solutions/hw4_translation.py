@@ -267,8 +267,8 @@ with after("q4_1"):
 # Write `Transformer(src_vocab, tgt_vocab, d_model, n_heads, d_ff, n_layers, dropout=0.0, max_len=512)`:
 #
 # - `encode(src, src_padding=None)`: int64 `[B, S]`, bool `[B, S]` with True = padding, to memory `[B, S, D]`;
-# - `decode(tgt, memory, src_padding=None)`: int64 `[B, T]` and the memory to logits `[B, T, V]`, where row $t$
-#   depends on the tokens $0, \dots, t$ and on the memory that is not padding;
+# - `decode(tgt, memory, src_padding=None)`: int64 `[B, T]` and the memory to logits `[B, T, V]`, with $V$ the
+#   number of target words (`tgt_vocab`), where row $t$ depends on the tokens $0, \dots, t$ and on the memory that is not padding;
 # - `forward(src, tgt, src_padding=None)`: both, logits `[B, T, V]`.
 #
 # Names, so that weights can be put in: `src_embed` and `tgt_embed` (`nn.Embedding`), `encoder_layers` and
@@ -412,7 +412,7 @@ with after("q4_1", "q4_2"):
 # $$q_v = (1 - \varepsilon)\,[v = y] + \frac{\varepsilon}{V}, \qquad
 # \ell = -\sum_v q_v \log p_v = -(1 - \varepsilon) \log p_y - \frac{\varepsilon}{V} \sum_v \log p_v ,$$
 #
-# where $p$ is the softmax of the logits. All words share $\varepsilon$, **the right one too**. By hand, with
+# where $p$ is the softmax of the logits, and $[v = y]$ is 1 for $v = y$ and 0 otherwise. All words share $\varepsilon$, **the right one too**. By hand, with
 # $V = 4$ and $\varepsilon = 0.1$: the target of the right word is $0.925$, that of each other word $0.025$. If $p$
 # is uniform, $\ell = \ln 4 = 1.386$ for every $\varepsilon$. The smallest possible loss is no longer 0 but the
 # entropy of $q$, here $0.349$.
@@ -941,8 +941,8 @@ with after("q4_2", "q4_6", "q4_8"):
 # %% [markdown] question="q4_9"
 # ### 4.9 Where the work goes
 #
-# A translator has three kinds of attention. The source has $M$ words, the target $N$, the width is $k$. Count as in
-# 2.5: multiply-adds times 2 of all matrix products of one `MultiHeadAttention`, the four projections and the two
+# A translator has three kinds of attention. The source has $M$ words, the target $N$, the width (our $D$) is $k$.
+# Count as in 2.5: multiply-adds times 2 of all matrix products of one `MultiHeadAttention`, the four projections and the two
 # products, for one sentence and **one** layer; no softmax, no bias; a mask saves nothing. With $T$ queries and $S$
 # keys and values that was
 #

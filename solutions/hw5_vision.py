@@ -9,7 +9,7 @@
 # %% [markdown]
 # # Homework 5: A Vision Transformer with MAP pooling
 #
-# For thirty years a network that looked at pictures was a convolutional one: it slid small filters over the
+# For thirty years most networks that looked at pictures were convolutional: they slid small filters over the
 # image, because neighbouring pixels belong together and a cat on the left is a cat on the right. In 2020
 # Dosovitskiy and others cut the image into squares, called each square a word, and gave the sentence to a
 # plain Transformer encoder. It knew nothing of neighbours, and with enough pictures it did not matter. This
@@ -876,7 +876,8 @@ with after("q5_1", "q5_2", "q5_3", "q5_4", "q5_5", "q5_6", what="training"):
     scores = {pool: evaluate(vit, held_out) for pool, vit in trained.items()}
     print({pool: round(score, 3) for pool, score in scores.items()})
     plots.bars(list(scores), list(scores.values()), "pooling", "held-out accuracy", "Three ways to read the tokens",
-               alt="Three bars of held-out accuracy, for class token, average and MAP.")
+               alt="Three bars of held-out accuracy, for class token, average and MAP; in our run all three were "
+               "between 0.90 and 0.93.")
 
 # %% [markdown] explain="q5_10" points=3 minutes=8 difficulty=2
 # ### 5.10 In your own words: is the class token obsolete?
@@ -1266,7 +1267,8 @@ with after("q5_1", "q5_2", "q5_3", "q5_4", "q5_5", "q5_6", "q5_8"):
         for name, order in orders.items()
     }
     plots.curves(counts, results, "patches erased, of 49", "accuracy", "Does it matter where it looks?", marks=True,
-                 alt="Accuracy over the number of erased patches for four ways to choose them.")
+                 alt="Accuracy over the number of erased patches for four ways to choose them; in our run it falls "
+                 "fastest for the patches with most ink, then for random inked ones, MAP attention and random ones.")
 
 # %% [markdown]
 # In ours, erasing 8 patches that the MAP head looked at costs more (0.66 left) than erasing 8 at random
