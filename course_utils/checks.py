@@ -13,7 +13,7 @@ from course_utils.outcomes import Outcome
 from course_utils.quick import without_slow_imports
 from course_utils.report import CheckReport, Overview
 
-__all__ = ["Explainer", "Grader"]
+__all__ = ["Explainer", "Grader", "report_of"]
 
 GRADING = "COURSE_GRADING"  # set where the notebook is graded: public checks have nothing to do there
 
@@ -36,7 +36,7 @@ class Grader:
         if not (self.tests_dir / f"{question}.py").is_file():
             raise FileNotFoundError(f"there is no check {question!r} in {self.tests_dir.resolve()}: {self._known()}")
         env = sys._getframe(1).f_globals if global_env is None else global_env
-        return _report(question, self._otter.check(question, global_env=env))
+        return report_of(question, self._otter.check(question, global_env=env))
 
     def check_all(self, global_env: dict[str, Any] | None = None) -> Overview | None:
         """Run the public checks of every question: one line each."""
@@ -44,7 +44,7 @@ class Grader:
             return None
         env = sys._getframe(1).f_globals if global_env is None else global_env
         checks = {question: self._otter.check(question, global_env=env) for question in self._questions()}
-        return Overview(self.name, [_report(question, found) for question, found in checks.items()])
+        return Overview(self.name, [report_of(question, found) for question, found in checks.items()])
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
@@ -68,7 +68,7 @@ def _open(name: str, tests_dir: str) -> Any:
     return Notebook(notebook if os.path.isfile(notebook) else None, tests_dir=tests_dir)
 
 
-def _report(question: str, results: Any) -> CheckReport:
+def report_of(question: str, results: Any) -> CheckReport:
     """What otter ran, with the outcomes that `Explainer` recorded; a check without one keeps otter's text."""
     outcomes: list[Outcome] = []
     topics: list[str] = []

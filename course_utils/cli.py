@@ -5,30 +5,190 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
-from collections.abc import Sequence
+import shutil
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from course_utils.refusals import BadInput
+
+OK, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+LIMIT = 120.0  # seconds for one cell, or for the checks of one question
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command and return its exit code: 0 when all is well, 1 when something needs fixing."""
-    parser = argparse.ArgumentParser(prog="course", description="Help with the course's notebooks.")
-    commands = parser.add_subparsers(dest="command", required=True)
-    doctor = commands.add_parser("doctor", help="look whether this machine is ready for the homework")
+    """Run one command; 0 when all is well, 1 when a check fails, 2 for something that cannot be used."""
+    options = _parser().parse_args(argv)
+    try:
+        return int(options.run(options))
+    except BadInput as error:
+        print(error, file=sys.stderr)
+        return BAD_INPUT
+    except KeyboardInterrupt:
+        print("Stopped.", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:
+        return OK
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="course",
+        description="Help with the course's homeworks, from a fresh copy to the zip that you hand in.",
+        epilog="Each command tells more with --help, as in: course check --help",
+    )
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    doctor = _command(commands, "doctor", _doctor, "look whether this machine is ready", "course doctor")
     doctor.add_argument("--json", action="store_true", help="print the findings as JSON")
-    arguments = parser.parse_args(argv)
-    return _doctor(arguments.json)
+
+    start = _command(
+        commands, "start", _start, "unpack a fresh copy of a homework, never over one that is there",
+        "course start hw1; course start ~/Downloads/hw2_multihead.zip",
+    )  # fmt: skip
+    start.add_argument("homework", help="such as hw1 or hw1_attention, or the zip that you downloaded")
+    start.add_argument("--to", type=Path, default=Path(), metavar="DIR", help="make its folder here (default: here)")
+    start.add_argument("--again", action="store_true", help="one more copy beside the one that is there")
+
+    check = _command(
+        commands, "check", _check, "run the public checks of your notebook; plots and trainings are left out",
+        "course check hw1 --question q1_1",
+    )  # fmt: skip
+    _add_notebook(check)
+    check.add_argument("--question", help="check this one alone, such as q1_1")
+    _add_running(check)
+
+    progress = _command(
+        commands, "progress", _progress, "show what is done, what is left, and how long that takes", "course progress"
+    )
+    progress.add_argument("homework", nargs="?", help="default: every homework here and one folder below")
+    _add_running(progress)
+
+    submit = _command(
+        commands, "submit", _submit, "look your notebook over and write the zip to hand in", "course submit hw1"
+    )
+    _add_notebook(submit)
+    submit.add_argument("--out", type=Path, metavar="FILE", help="the zip (default: HOMEWORK-submission.zip, here)")
+    submit.add_argument("--replace", action="store_true", help="write the zip anew where there is one of before")
+    submit.add_argument("--json", action="store_true", help="print what was packed and the warnings as JSON")
+    return parser
 
 
-def _doctor(as_json: bool) -> int:
-    from course_utils.doctor import examine  # here, so that `course --help` answers at once
+def _command(
+    commands: argparse._SubParsersAction[argparse.ArgumentParser],
+    name: str,
+    run: Callable[[argparse.Namespace], int],
+    text: str,
+    example: str,
+) -> argparse.ArgumentParser:
+    parser = commands.add_parser(name, help=text, description=text, epilog=f"Example: {example}")
+    parser.set_defaults(run=run)
+    return parser
+
+
+def _add_notebook(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("homework", help="such as hw1 or hw1_attention, or the path of your notebook or its folder")
+
+
+def _add_running(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--limit", type=float, default=LIMIT, metavar="SECONDS", help="for one cell or question (default: %(default)g)"
+    )
+    parser.add_argument("--json", action="store_true", help="print the results as JSON")
+
+
+# The imports stand inside the commands, so that `course --help` answers at once.
+
+
+def _doctor(options: argparse.Namespace) -> int:
+    from course_utils.doctor import examine
 
     findings = examine()
     broken = [finding for finding in findings if not finding.ok]
-    if as_json:
-        print(json.dumps([dataclasses.asdict(finding) for finding in findings], indent=2))
+    if options.json:
+        _print_json([dataclasses.asdict(finding) for finding in findings])
     else:
         print(*findings, sep="\n")
         print("All is well." if not broken else f"{len(broken)} to fix, marked FIX above.")
-    return 1 if broken else 0
+    return FAILED if broken else OK
+
+
+def _start(options: argparse.Namespace) -> int:
+    from course_utils.starting import start
+
+    started = start(options.homework, options.to, options.again)
+    print(started)
+    return BAD_INPUT if started.edited else OK
+
+
+def _check(options: argparse.Namespace) -> int:
+    from course_utils.results_table import details, rows, table, verdict
+    from course_utils.terminal_check import run_checks
+    from course_utils.whereabouts import find_work
+
+    work = find_work(options.homework, Path())
+    questions = [q for q in work.original.questions if options.question in (None, q.id)]
+    if not questions:
+        known = ", ".join(question.id for question in work.original.questions)
+        raise BadInput(f"{work.homework} has no question {options.question!r}. It has {known}.")
+    checked = run_checks(work, [question.id for question in questions if not question.in_words], options.limit)
+    found = rows(work, checked, questions)
+    failing = [cell for cell in work.notebook.cells if cell.position in checked.faults]
+    faults = [f"{cell.place}: {checked.faults[cell.position]}" for cell in failing]
+    if options.json:
+        record = {"homework": work.homework, "notebook": str(work.path), "cells_that_fail": faults}
+        _print_json(record | {"questions": [row.as_json() for row in found]})
+    else:
+        width = shutil.get_terminal_size().columns
+        parts = [f"{work.homework}: {work.path}", table(found, width)]
+        parts += ["\n".join(["Cells that fail:", *(f"  {fault}" for fault in faults)])] if faults else []
+        print(*filter(None, [*parts, details(found), verdict(found, width)]), sep="\n\n")
+    return OK if all(row.done or row.question.in_words for row in found) else FAILED
+
+
+def _progress(options: argparse.Namespace) -> int:
+    from course_utils.standing import duration, standing
+    from course_utils.whereabouts import find_all, find_work
+
+    here = Path()
+    works = [find_work(options.homework, here)] if options.homework else find_all(here)
+    if not works:
+        raise BadInput(
+            f"There is no homework in {here.resolve()} or in a folder in it. `course start hw1` unpacks one."
+        )
+    standings, unusable = [], []
+    for work in works:
+        try:
+            standings.append(standing(work, options.limit))
+        except BadInput as error:  # the others are told all the same
+            unusable.append(str(error))
+    if options.json:
+        _print_json([one.as_json() for one in standings])
+    else:
+        print(*standings, sep="\n\n")
+        if len(standings) > 1:
+            print(f"\nleft in all: {duration(sum(one.minutes_left for one in standings))}")
+        if standings:
+            print("\nPublic checks are a good sign, not the grade: hidden checks look further.")
+    if unusable:
+        raise BadInput("\n".join(unusable))
+    return OK
+
+
+def _submit(options: argparse.Namespace) -> int:
+    from course_utils.handin import hand_in
+    from course_utils.whereabouts import find_work
+
+    handed = hand_in(find_work(options.homework, Path()), options.out, options.replace)
+    if options.json:
+        _print_json(dataclasses.asdict(handed) | {"file": str(handed.file)})
+    else:
+        print(handed)
+    return OK
+
+
+def _print_json(value: object) -> None:
+    print(json.dumps(value, indent=2))
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ MARKERS = "osD^vPX*"
 MOST_TICKS = 24  # more labels than this do not fit beside a heat map
 MOST_NUMBERS = 80  # cells up to which a heat map carries its numbers
 
+
 @styled
 def heatmap(
     weights: Any,

@@ -87,6 +87,7 @@ def _cells(homework: Homework, cell: PercentCell) -> list[NotebookNode]:
         return [made]
     question = homework.question(cell.metadata["question"])
     made.metadata["nbgrader"] = _nbgrader(question.id, grade=False, solution=True)
+    made.metadata["course"] = {"minutes": question.minutes}  # for `course progress`
     check = nbformat.v4.new_code_cell(f'grader.check("{question.id}")')
     check.metadata["nbgrader"] = _nbgrader(f"test_{question.id}", grade=True, solution=False, points=question.points)
     return [made, check]
@@ -97,6 +98,7 @@ def _free_text(asked: Explanation) -> list[NotebookNode]:
     prompt = nbformat.v4.new_markdown_cell(_with_badge(asked.prompt, asked))
     answer = nbformat.v4.new_markdown_cell(f"{BEGIN}\n{asked.answer}\n{END}")
     answer.metadata["nbgrader"] = _nbgrader(asked.id, grade=True, solution=True, points=asked.points)
+    answer.metadata["course"] = {"minutes": asked.minutes}
     return [prompt, answer]
 
 

@@ -29,15 +29,21 @@ def release(name: str, out: Path) -> Path:
 
 def release_files(name: str) -> dict[str, bytes]:
     """The content of the zip: path inside it -> bytes."""
-    assignment = ASSIGNMENTS / name
-    files = {str(path.relative_to(assignment)): path.read_bytes() for path in _clean(assignment)}
+    files = original_files(name)
     files |= {f"course_utils/{path.relative_to(COURSE_UTILS)}": path.read_bytes() for path in _clean(COURSE_UTILS)}
+    files[f"course_utils/originals/{name}.zip"] = zip_bytes(original_files(name))
     pins = student_pins()
     files["course_utils/pins.txt"] = pins.encode()
     files["requirements.txt"] = pins.encode()
     files["pyproject.toml"] = _pyproject().encode()
-    files["README.md"] = README.format(name=name).encode()
+    files["README.md"] = README.format(name=name, short=name.partition("_")[0]).encode()
     return {f"{name}/{path}": content for path, content in files.items()}
+
+
+def original_files(name: str) -> dict[str, bytes]:
+    """The notebook and its public checks: what `course start` unpacks, and what a student's copy is compared with."""
+    assignment = ASSIGNMENTS / name
+    return {str(path.relative_to(assignment)): path.read_bytes() for path in _clean(assignment)}
 
 
 def student_pins(lock: Path = LOCK) -> str:
@@ -88,7 +94,7 @@ course = "course_utils.cli:main"
 packages = ["course_utils", "course_utils.data"]
 
 [tool.setuptools.package-data]
-course_utils = ["pins.txt"]
+course_utils = ["pins.txt", "originals/*.zip"]
 """
 
 README = """\
@@ -106,5 +112,12 @@ Then, whenever you work:
     .venv/bin/jupyter lab {name}.ipynb
 
 (On Windows the programs are in `.venv\\Scripts\\`.) Fill in the cells that raise `NotImplementedError`, and run the
-`grader.check(...)` cell below each of them to see whether you are on the right track.
+`grader.check(...)` cell below each of them to see whether you are on the right track. In a terminal, save first:
+
+    .venv/bin/course check {short}       # all public checks as a table, with what is wrong
+    .venv/bin/course progress        # what is done, what is left, and how long that takes
+    .venv/bin/course submit {short}      # look the notebook over and write {name}-submission.zip: hand that in
+
+`course start {short} --again` unpacks a fresh copy beside yours. For the next homework, `course start` with its zip
+makes a folder for it; the environment stays the same. Each command tells more with `--help`.
 """
