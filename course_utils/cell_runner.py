@@ -62,7 +62,12 @@ def _shell() -> Any:
     from IPython.core.interactiveshell import InteractiveShell
     from traitlets.config import Config
 
-    return InteractiveShell.instance(config=Config({"HistoryManager": {"enabled": False}}))
+    class Shell(InteractiveShell):
+        def enable_matplotlib(self, gui: str | None = None) -> tuple[str, str]:
+            """Leave pictures where they are: nobody looks at them here."""
+            return "agg", "agg"
+
+    return Shell.instance(config=Config({"HistoryManager": {"enabled": False}}))
 
 
 def _told(error: BaseException, shell: Any) -> str:

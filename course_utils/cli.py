@@ -22,6 +22,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return int(options.run(options))
     except BadInput as error:
+        if options.json:
+            _print_json({"exit": BAD_INPUT, "error": str(error)})
         print(error, file=sys.stderr)
         return BAD_INPUT
     except KeyboardInterrupt:
@@ -35,7 +37,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="course",
         description="Help with the course's homeworks, from a fresh copy to the zip that you hand in.",
-        epilog="Each command tells more with --help, as in: course check --help",
+        epilog="Example: course check --help",
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
@@ -43,12 +45,12 @@ def _parser() -> argparse.ArgumentParser:
     doctor.add_argument("--json", action="store_true", help="print the findings as JSON")
 
     start = _command(
-        commands, "start", _start, "unpack a fresh copy of a homework, never over one that is there",
-        "course start hw1; course start ~/Downloads/hw2_multihead.zip",
-    )  # fmt: skip
+        commands, "start", _start, "unpack a fresh copy of a homework, never over one that is there", "course start hw1"
+    )
     start.add_argument("homework", help="such as hw1 or hw1_attention, or the zip that you downloaded")
     start.add_argument("--to", type=Path, default=Path(), metavar="DIR", help="make its folder here (default: here)")
     start.add_argument("--again", action="store_true", help="one more copy beside the one that is there")
+    start.add_argument("--json", action="store_true", help="print what was done as JSON")
 
     check = _command(
         commands, "check", _check, "run the public checks of your notebook; plots and trainings are left out",
@@ -117,7 +119,10 @@ def _start(options: argparse.Namespace) -> int:
     from course_utils.starting import start
 
     started = start(options.homework, options.to, options.again)
-    print(started)
+    if options.json:
+        _print_json(dataclasses.asdict(started) | {"notebook": str(started.notebook)})
+    else:
+        print(started)
     return BAD_INPUT if started.edited else OK
 
 

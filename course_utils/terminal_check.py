@@ -43,7 +43,7 @@ def run_checks(work: Work, questions: list[str], limit: float = LIMIT) -> Checke
             )
     steps = plan(work.notebook, work.original, questions)
     checked = Checked()
-    while steps:
+    while steps:  # at most once more for each step that was stuck
         stuck, why = _run(steps, work.folder, limit, checked)
         if stuck is None:
             break
@@ -52,6 +52,8 @@ def run_checks(work: Work, questions: list[str], limit: float = LIMIT) -> Checke
         else:
             checked.reports[stuck] = CheckReport(stuck, [Outcome("error", "The checks run to their end.", why)])
         steps = [step for step in steps if step.get("cell") != stuck and not _settled(step, checked)]
+        if not any("check" in step for step in steps):
+            break
     return checked
 
 
