@@ -667,8 +667,9 @@ with after("q1_6"):
 # %% [markdown] question="q1_7"
 # ### 1.7 Scaled dot-product attention
 #
-# This is the function that the rest of the course is built on. Vaswani (2017) takes many queries at once, gives
-# keys and values their own vectors, and divides the scores by the root of their width:
+# This is the function that the rest of the course is built on. Vaswani (2017) takes many queries at once,
+# gives keys and values their own vectors, and divides the scores by the root of $d$, the width of queries and
+# keys:
 #
 # $$\mathrm{attention}(Q, K, V) = \mathrm{softmax}\!\left(\frac{Q K^\top}{\sqrt{d}}\right) V,$$
 #

@@ -346,6 +346,10 @@ class Transformer(nn.Module):
 # the mask; encoder_norm. Decode: the same with tgt; each decoder layer with memory and mask; decoder_norm; times
 # the transposed target table. Forward: decode of encode.
 
+# %% [markdown]
+# Your model beside `nn.Transformer`, with the same weights. PyTorch's has neither embeddings nor an output layer, so
+# both use yours.
+
 # %% tags=["plot"]
 def weights_of(theirs: nn.Transformer) -> dict[str, Tensor]:
     """The weights of nn.Transformer under our names; it has no embeddings."""
@@ -511,6 +515,9 @@ def noam_rate(step: int, d_model: int, warmup: int) -> float:
 # pseudo-code: Step is at least 1. The smaller of step to the minus one half, and step times warmup to the minus
 # three halves; times d_model to the minus one half.
 
+# %% [markdown]
+# The schedule for three settings. What do the width and the warm-up each change?
+
 # %% tags=["plot"]
 with after("q4_4"):
     steps = range(1, 20001, 50)
@@ -538,8 +545,8 @@ with after("q4_4"):
 #
 # Write
 #
-# - `train_step(model, batch, optimizer, pad_id)`, with `batch = (src, src_padding, inputs, labels)`: one step as
-#   above with the loss `smoothed_loss(logits, labels, pad_id)`, its smoothing at the default. It returns that
+# - `train_step(model, batch, optimizer, pad_id)`, with `batch = (src, src_padding, inputs, labels)` as 4.1 makes
+#   them, the first two `[B, S]` and the last two `[B, T]`: one step as above with the loss `smoothed_loss(logits, labels, pad_id)`, its smoothing at the default. It returns that
 #   loss, the one **before** the update, as a Python float. The batch may be on another device than the model:
 #   `to_device(batch, device)` moves it. On CUDA, run the forward pass and the loss in
 #   `with autocast_for(device):` (bfloat16 there, nothing changed on a CPU).
@@ -987,6 +994,9 @@ def extra_cost_for_second_language(M: int, N: int, k: int) -> int:
 #
 # pseudo-code: cost(T, S) as above. Encoder: (M, M). Decoder: (N, N). Cross: (N, M). Second language: decoder plus
 # cross.
+
+# %% [markdown]
+# The costs as the source grows. The encoder reads it alone, so a second language never pays for that part.
 
 # %% tags=["plot"]
 with after("q4_9"):
