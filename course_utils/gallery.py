@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
+from course_utils.palette import EDGE, GREY, GUIDE, PADDING, PADDING_INK
 from course_utils.picture import Picture, array, styled
 
 MARKERS = "osD^vPX*"
@@ -51,10 +52,10 @@ def sphere(
     axes: Any = figure.add_subplot(projection="3d")
     around, up = np.meshgrid(np.linspace(0, 2 * np.pi, 25), np.linspace(0, np.pi, 13))
     ball = np.stack([np.cos(around) * np.sin(up), np.sin(around) * np.sin(up), np.cos(up)])
-    axes.plot_wireframe(*(radius * ball), color="#999999", linewidth=0.4)
+    axes.plot_wireframe(*(radius * ball), color=EDGE, linewidth=0.4)
     basis = np.linalg.svd(np.array([normal], dtype=float))[2][1:]  # two directions inside the plane
     a, b = np.meshgrid(np.linspace(-reach, reach, 2), np.linspace(-reach, reach, 2))
-    axes.plot_surface(*(basis[0][:, None, None] * a + basis[1][:, None, None] * b), color="#E69F00", alpha=0.2)
+    axes.plot_surface(*(basis[0][:, None, None] * a + basis[1][:, None, None] * b), color=GUIDE, alpha=0.2)
     for i, (label, cloud) in enumerate(points.items()):
         axes.scatter(*array(cloud).T, s=14, marker=MARKERS[i % len(MARKERS)], label=label, depthshade=False)
     axes.set(xlim=(-reach, reach), ylim=(-reach, reach), zlim=(-reach, reach), title=title)
@@ -94,12 +95,12 @@ def images(
         picture = picture if picture.ndim == 2 else picture[0] if len(picture) == 1 else np.moveaxis(picture, 0, -1)
         height, width = picture.shape[:2]
         extent = (0, width, height, 0)
-        axes.imshow(picture, cmap="gray", vmin=vmin, vmax=vmax, extent=extent)
+        axes.imshow(picture, cmap=GREY, vmin=vmin, vmax=vmax, extent=extent)
         if over is not None:
             axes.imshow(array(over[name]), alpha=0.6, extent=extent)
         if patch is not None:
-            axes.vlines(np.arange(0, width + 1, patch), 0, height, color="#E69F00", linewidth=0.8)
-            axes.hlines(np.arange(0, height + 1, patch), 0, width, color="#E69F00", linewidth=0.8)
+            axes.vlines(np.arange(0, width + 1, patch), 0, height, color=GUIDE, linewidth=0.8)
+            axes.hlines(np.arange(0, height + 1, patch), 0, width, color=GUIDE, linewidth=0.8)
         axes.set_title(name, fontsize=11)
     figure.suptitle(title)
     return Picture(figure, alt)
@@ -118,8 +119,8 @@ def token_tables(panels: Mapping[str, tuple[Sequence[Sequence[str]], Any]], titl
         axes.set_title(name, loc="left")
         axes.spines[:].set_visible(False)
         for (i, j), padded in np.ndenumerate(array(padding) > 0):
-            axes.fill_between([j, j + 1], i, i + 1, facecolor="#d0d0d0" if padded else "none", edgecolor="#999999")
-            colour = "#666666" if padded else "black"
+            axes.fill_between([j, j + 1], i, i + 1, facecolor=PADDING if padded else "none", edgecolor=EDGE)
+            colour = PADDING_INK if padded else "black"
             axes.text(j + 0.5, i + 0.5, rows[i][j], ha="center", va="center", fontsize=9, color=colour)
     figure.suptitle(title)
     return Picture(figure, alt)

@@ -17,13 +17,12 @@ from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from course_utils.palette import HEAT, SERIES
+
 P = ParamSpec("P")
 
 DPI = 180  # rendered at twice the size that it is shown at
 SHOWN_DPI = 90
-
-# Okabe and Ito (2008): distinct for every common kind of colour vision
-COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442"]
 
 STYLE: Any = {
     "font.size": 12,
@@ -39,8 +38,8 @@ STYLE: Any = {
     "grid.alpha": 0.3,
     "lines.linewidth": 2.0,
     "figure.facecolor": "white",
-    "image.cmap": "viridis",
-    "axes.prop_cycle": cycler(color=COLOURS),
+    "image.cmap": HEAT,
+    "axes.prop_cycle": cycler(color=SERIES),
 }
 
 Bundle = dict[str, Any]  # by MIME type

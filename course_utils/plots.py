@@ -13,6 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from course_utils.gallery import curve_grid, images, sphere, token_tables
+from course_utils.palette import POINTS, ink
 from course_utils.picture import Picture, array, legend, styled
 
 __all__ = ["bars", "curve_grid", "curves", "heatmap", "heatmaps", "images", "scatter_with_curve", "sphere"]
@@ -153,7 +154,7 @@ def scatter_with_curve(
     """Points and one or more curves through them, as in a regression."""
     figure, axes = _panel(xlabel, ylabel, title)
     axes.set(xscale="log" if logx else "linear", yscale="log" if logy else "linear")
-    axes.scatter(array(x), array(y), s=22, color="#555555", alpha=0.7, label=points)
+    axes.scatter(array(x), array(y), s=22, color=POINTS, alpha=0.7, label=points)
     for i, (label, values) in enumerate(curves.items()):
         axes.plot(array(curve_x), array(values), label=label, linestyle=("-", "--", "-.", ":")[i % 4])
     axes.legend()
@@ -187,9 +188,8 @@ def _draw_matrix(
         if max(len(str(label)) for label in cols) > 3:
             axes.tick_params(axis="x", rotation=45)
     if numbers if numbers is not None else matrix.size <= MOST_NUMBERS:
-        low, high = image.get_clim()
         digits = 0 if (matrix == matrix.round()).all() and abs(matrix).max() > 1 else 2
         for (i, j), value in np.ndenumerate(matrix):
-            colour = "white" if value < low + 0.6 * (high - low) else "black"
+            colour = ink([*image.cmap(image.norm(value))])
             axes.text(j, i, f"{value:.{digits}f}", ha="center", va="center", fontsize=9, color=colour)
     return image

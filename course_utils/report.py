@@ -7,19 +7,13 @@ from dataclasses import dataclass
 from html import escape
 
 from course_utils.outcomes import Outcome, Status
+from course_utils.palette import STATUS
 
 LABELS: dict[Status, str] = {
     "passed": "ok",
     "failed": "not yet",
     "error": "error",
     "not answered": "not answered yet",
-}
-# white text on these has a contrast of at least 4.5 to 1, in a light and in a dark theme
-COLOURS: dict[Status, str] = {
-    "passed": "#1a7f37",
-    "failed": "#9a5b00",
-    "error": "#b3261e",
-    "not answered": "#57606a",
 }
 
 
@@ -121,7 +115,7 @@ class Overview:
 
 def _badge(status: Status) -> str:
     return (
-        f"<span style='background:{COLOURS[status]};color:#fff;border-radius:.6em;padding:.05em .55em;"
+        f"<span style='background:{STATUS[status]};color:#fff;border-radius:.6em;padding:.05em .55em;"
         f"font-size:.85em;white-space:nowrap'>{LABELS[status]}</span>"
     )
 
@@ -140,6 +134,6 @@ def _box(name: str, summary: str, status: Status, body: str) -> str:
     """A region that a screen reader announces by its summary; its edge repeats the status in colour."""
     return (
         f"<section role='region' aria-label='{escape(name)}: {escape(summary)}' style='color:inherit;"
-        f"border-left:4px solid {COLOURS[status]};padding:.2em .8em'>"
+        f"border-left:4px solid {STATUS[status]};padding:.2em .8em'>"
         f"<p style='margin:0'><strong>{escape(name)}</strong>: {escape(summary)}</p>{body}</section>"
     )

@@ -198,17 +198,6 @@ def test_the_html_says_in_words_what_its_colours_say(notebook):
     assert "You triple: &lt;look&gt; at the factor." in html
 
 
-def test_the_badges_can_be_read_by_everyone():
-    from course_utils.report import COLOURS
-
-    def luminance(colour):
-        channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-        linear = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
-        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-    assert all(1.05 / (luminance(colour) + 0.05) >= 4.5 for colour in COLOURS.values())
-
-
 def test_otter_without_our_display_raises_a_readable_message(notebook, tmp_path):
     from otter.test_files.exception_test import ExceptionTestFile
 
