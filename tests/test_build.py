@@ -19,6 +19,7 @@ from autograder.builder.release import release_files
 from autograder.builder.write import stale, write
 from autograder.homework import BEGIN, END, Homework, homework_names, read_homework
 from autograder.places import ASSIGNMENTS
+from course_utils.unpacking import read_zip
 
 AUTOGRADER = [sys.executable, "-m", "autograder"]
 
@@ -133,6 +134,9 @@ def test_the_release_holds_the_assignment_and_course_utils_and_nothing_of_staff(
         "requirements.txt",
         "README.md",
     }
+    original = read_zip(files.pop(f"{homework.name}/course_utils/originals/{homework.name}.zip"), "the original")
+    handed_out = (name for name in names if name.startswith(("tests/", homework.name)))
+    assert original == {name: files[f"{homework.name}/{name}"] for name in handed_out}
     secret = staff_pieces(homework)
     assert len(secret) > 8 * len(homework.questions)
     for path, content in files.items():
