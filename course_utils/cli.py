@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from course_utils.refusals import BadInput
+from course_utils.terminal_check import LIMIT
 
 OK, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
-LIMIT = 120.0  # seconds for one cell, or for the checks of one question
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -22,7 +22,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return int(options.run(options))
     except BadInput as error:
-        if options.json:
+        if getattr(options, "json", False):
             _print_json({"exit": BAD_INPUT, "error": str(error)})
         print(error, file=sys.stderr)
         return BAD_INPUT

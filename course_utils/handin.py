@@ -28,9 +28,8 @@ class HandedIn:
     unchanged: bool  # the very same zip was there before
 
     def __str__(self) -> str:
-        lines = (
-            [f"{len(self.warnings)} to look at:", *(f"  - {text}" for text in self.warnings)] if self.warnings else []
-        )
+        lines = [f"{len(self.warnings)} to look at:"] if self.warnings else []
+        lines += [f"  - {text}" for text in self.warnings]
         files = ", ".join(f"{name} ({size / 1000:.0f} kB)" for name, size in self.sizes.items())
         lines.append(f"{self.file} {'is already there, the same' if self.unchanged else 'is written'}. In it: {files}.")
         lines.append("Hand in this one file. What the public checks say of it: course check " + self.homework)
@@ -68,7 +67,7 @@ def warnings_about(notebook: Notebook, original: Original) -> list[str]:
     found: list[str] = []
     for question in original.questions:
         found += _text_warnings(question, notebook) if question.in_words else _answer_warnings(question, notebook)
-    unanswered = [q.id for q in original.questions if _is_unanswered(q, notebook.with_id(q.id))]
+    unanswered = [question.id for question in original.questions if _is_unanswered(question, notebook)]
     found += [f"Not answered yet: {', '.join(unanswered)}."] if unanswered else []
     return [*found, *_cell_warnings(notebook, original)]
 
@@ -92,7 +91,7 @@ def _packed(files: dict[str, bytes], when: float) -> bytes:
 def _answer_warnings(question: Question, notebook: Notebook) -> Iterator[str]:
     """What is odd about the cell that answers a question."""
     cells = notebook.with_id(question.id)
-    elsewhere = {name: cell for cell in reversed(notebook.cells) if cell not in cells for name in cell.defines}
+    elsewhere = _elsewhere(question, notebook)
     if len(cells) > 1:
         places = " and ".join(str(cell.position) for cell in cells)
         yield f"{question.id}: cells {places} both carry its id, and only one counts: delete the other."
@@ -106,20 +105,30 @@ def _answer_warnings(question: Question, notebook: Notebook) -> Iterator[str]:
         here = {name for cell in cells for name in cell.defines}
         if missing := [name for name in question.names if name not in here]:
             yield f"{question.id}: its cell does not define {_code(missing)}. {_where(missing, elsewhere)}"
-        stubs = _stubs(question, cells)
-        if stubs and not _is_unanswered(question, cells):
+        stubs = _stubs(question, notebook)
+        if stubs and not _is_unanswered(question, notebook):
             yield f"{question.id}: {_code(stubs)} is not answered yet."
 
 
-def _stubs(question: Question, cells: list[Cell]) -> list[str]:
-    return [name for name in question.names if cells and all(name in cell.stubs for cell in cells)]
+def _elsewhere(question: Question, notebook: Notebook) -> dict[str, Cell]:
+    """The names that another cell answers, and the first such cell: graders find them there."""
+    others = [cell for cell in reversed(notebook.cells) if cell.id != question.id]
+    return {name: cell for cell in others for name in cell.defines if name not in cell.stubs}
 
 
-def _is_unanswered(question: Question, cells: list[Cell]) -> bool:
-    """Whether the cell is there and nothing of it is answered."""
+def _stubs(question: Question, notebook: Notebook) -> list[str]:
+    """The names that are as they were handed out, in the question's cell and everywhere."""
+    cells, elsewhere = notebook.with_id(question.id), _elsewhere(question, notebook)
+    left = [name for name in question.names if name not in elsewhere]
+    return [name for name in left if cells and all(name in cell.stubs for cell in cells)]
+
+
+def _is_unanswered(question: Question, notebook: Notebook) -> bool:
+    """Whether the cell is there and nothing is answered."""
+    cells = notebook.with_id(question.id)
     if question.in_words:
         return bool(cells) and all(cell.source.strip() in ("", TEXT_STUB) for cell in cells)
-    return bool(cells) and len(_stubs(question, cells)) == len(question.names)
+    return bool(cells) and len(_stubs(question, notebook)) == len(question.names)
 
 
 def _where(names: tuple[str, ...] | list[str], elsewhere: dict[str, Cell]) -> str:

@@ -17,6 +17,7 @@ from typing import Any
 from course_utils.notebook import CHECK, Cell, Notebook
 from course_utils.originals import SKIPPED_TAGS, Original
 from course_utils.outcomes import Outcome
+from course_utils.progress import GRADING
 from course_utils.refusals import BadInput
 from course_utils.report import CheckReport
 from course_utils.whereabouts import Work
@@ -118,7 +119,7 @@ def _process(folder: Path) -> Iterator[subprocess.Popen[str]]:
     process = subprocess.Popen(
         [sys.executable, "-m", "course_utils.cell_runner"],
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": path, "MPLBACKEND": "agg", "COURSE_GRADING": "1"},
+        env={**os.environ, "PYTHONPATH": path, "MPLBACKEND": "agg", GRADING: "1"},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -349,6 +349,7 @@ def warned(path: Path) -> list[str]:
         ({}, [], "Not answered yet: q9_1, q9_2, q9_3."),
         ({"q9_1": "def Double(x): pass"}, [], "q9_1: its cell does not define `double`. The graders look for `double`"),
         ({"q9_1": ""}, [code("def double(x): return 2")], "`double` stands in cell 8, where it counts."),
+        ({}, [code("def double(x): return 2")], "Not answered yet: q9_2, q9_3."),
         ({"q9_1": "def double(x:\n  pass"}, [], "q9_1: cell 2 is no Python, so nothing of it counts: SyntaxError"),
         ({}, [code("def double(x): return 2", "q9_1")], "q9_1: cells 2 and 8 both carry its id"),
         ({"test_q9_1": "pass"}, [], "q9_1: its check cell was changed or deleted."),
