@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import tomllib
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import nbformat
 
 from autograder.builder.notebooks import student_cells
+from autograder.builder.release import zip_bytes
+from autograder.builder.write import write
 from autograder.errors import BadInput
 from autograder.homework import Homework, without_markers
 from autograder.places import COURSE
@@ -22,16 +27,62 @@ def roster(homework: str) -> dict[str, dict[str, Any]]:
     return tomllib.loads(path.read_text(encoding="utf-8"))
 
 
+ROSTER = "canvas.csv"
+ABSENT = "never-came"  # on the roster, without a submission
+
+
+@dataclass(frozen=True)
+class Example:
+    """A class on disk, to try commands on."""
+
+    submissions: Path
+    roster: Path
+    students: list[str]
+
+
+def write_example(homework: Homework, folder: Path, nbgrader: bool = False) -> Example:
+    """The class as staff gets it: a roster from Canvas and a zip per student, or the tree that nbgrader collects."""
+    files = {}
+    submissions = folder / ("submitted" if nbgrader else "submissions")
+    for student, content in notebooks(homework).items():
+        inside = f"{homework.name}.ipynb"
+        if nbgrader:
+            files[submissions / student / homework.name / inside] = content.encode()
+        else:
+            files[submissions / f"{student}.zip"] = zip_bytes({inside: content.encode()})
+    students = list(roster(homework.name))
+    write({**files, folder / ROSTER: _canvas_roster([*students, ABSENT]).encode()}, [])
+    return Example(submissions, folder / ROSTER, students)
+
+
+def _canvas_roster(students: list[str]) -> str:
+    """The grade book of a class as Canvas exports it."""
+    buffer = io.StringIO()
+    table = csv.writer(buffer, lineterminator="\n")
+    table.writerow(["Student", "ID", "SIS User ID", "SIS Login ID", "Section"])
+    table.writerow(["    Points Possible", "", "", "", ""])
+    for number, student in enumerate(students, 1001):
+        table.writerow([student.replace("-", " ").title(), number, f"S{number}", student, "Transformers"])
+    return buffer.getvalue()
+
+
 def write_class(homework: Homework, folder: Path) -> list[Path]:
     """Write every submission of the class as `<folder>/<student>.ipynb`."""
     folder.mkdir(parents=True, exist_ok=True)
-    cells = {start: student_cells(homework, solved=start == "solved") for start in ("solved", "stub")}
     paths = []
-    for student, told in roster(homework.name).items():
-        path = folder / f"{student}.ipynb"
-        path.write_text(told["file"] if "file" in told else _notebook(homework, cells, told), encoding="utf-8")
-        paths.append(path)
+    for student, content in notebooks(homework).items():
+        paths.append(folder / f"{student}.ipynb")
+        paths[-1].write_text(content, encoding="utf-8")
     return paths
+
+
+def notebooks(homework: Homework) -> dict[str, str]:
+    """Every submission of the class, by student."""
+    cells = {start: student_cells(homework, solved=start == "solved") for start in ("solved", "stub")}
+    return {
+        student: told["file"] if "file" in told else _notebook(homework, cells, told)
+        for student, told in roster(homework.name).items()
+    }
 
 
 def _notebook(homework: Homework, cells: dict[str, list[nbformat.NotebookNode]], told: dict[str, Any]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -125,8 +126,8 @@ class Driver:
         programs = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
         told = os.environ | {"AUTOGRADER_COURSE": str(course), "PATH": programs} | environment
         self.cwd = course
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-        self._process = subprocess.Popen([sys.executable, str(DRIVER)], env=told, cwd=course, text=True, **pipes)
+        options = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "start_new_session": True}
+        self._process = subprocess.Popen([sys.executable, str(DRIVER)], env=told, cwd=course, text=True, **options)
 
     def __call__(self, *argv: str, cwd: Path | None = None) -> Finished:
         assert self._process.stdin is not None and self._process.stdout is not None
@@ -138,10 +139,11 @@ class Driver:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._process.communicate(timeout=60)
+        os.killpg(self._process.pid, signal.SIGKILL)  # with whatever command an interrupted test has left
+        self._process.communicate()
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def commands() -> Iterator[Callable[..., Driver]]:
     """`run = commands(course)`, then `run("autograder", "grade", ...)`: many commands, imports paid once."""
     with ExitStack() as stack:

@@ -1,11 +1,12 @@
-"""Commands about this machine: doctor, demo, completion."""
+"""Commands to find one's way: doctor, demo, example, completion."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from pathlib import Path
 
-from autograder.commands.common import FAILED, OK, Commands, Done, Tell, command, group
+from autograder.commands.common import FAILED, OK, Commands, Done, Tell, command, group, take_homework
 from course_utils.completion import SHELLS, completion_script
 
 
@@ -14,6 +15,15 @@ def add(commands: Commands, parser: Callable[[], argparse.ArgumentParser]) -> No
     command(commands, "doctor", _doctor, "show which boxes work here and what each guarantees", "autograder doctor")
     demo = group(commands, "demo", "build, release and grade the example class", "autograder demo")
     demo.set_defaults(run=_demo)
+    example = command(
+        commands, "example", _example, "write an example class of a homework, with its roster, to try commands on",
+        "autograder example hw1_attention class",
+    )  # fmt: skip
+    take_homework(example)
+    example.add_argument("folder", type=Path, help="gets canvas.csv and submissions/<student>.zip")
+    example.add_argument(
+        "--nbgrader", action="store_true", help="as nbgrader collects them: submitted/<student>/<homework>/"
+    )
     completion = group(
         commands, "completion", "print a script that lets your shell complete these commands",
         'eval "$(autograder completion bash)"',
@@ -43,6 +53,16 @@ def _demo(options: argparse.Namespace, tell: Tell) -> Done:
     from autograder.demo import demo
 
     return Done(demo())
+
+
+def _example(options: argparse.Namespace, tell: Tell) -> Done:
+    from autograder.example_class import write_example
+    from autograder.homework import read_homework
+
+    made = write_example(read_homework(options.homework), options.folder, options.nbgrader)
+    tell(f"{made.submissions}: {len(made.students)} submissions. Their roster, as Canvas has it: {made.roster}")
+    facts = {"submissions": str(made.submissions), "roster": str(made.roster), "students": made.students}
+    return Done(OK, facts)
 
 
 def _completion(shell: str, parser: argparse.ArgumentParser, tell: Tell) -> Done:
