@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from course_utils.completion import SHELLS, completion_script, offer
 from course_utils.refusals import BadInput
 from course_utils.terminal_check import LIMIT
 
@@ -47,7 +48,7 @@ def _parser() -> argparse.ArgumentParser:
     start = _command(
         commands, "start", _start, "unpack a fresh copy of a homework, never over one that is there", "course start hw1"
     )
-    start.add_argument("homework", help="such as hw1 or hw1_attention, or the zip that you downloaded")
+    _take_homework(start, "such as hw1 or hw1_attention, or the zip that you downloaded")
     start.add_argument("--to", type=Path, default=Path(), metavar="DIR", help="make its folder here (default: here)")
     start.add_argument("--again", action="store_true", help="one more copy beside the one that is there")
     start.add_argument("--json", action="store_true", help="print what was done as JSON")
@@ -63,7 +64,7 @@ def _parser() -> argparse.ArgumentParser:
     progress = _command(
         commands, "progress", _progress, "show what is done, what is left, and how long that takes", "course progress"
     )
-    progress.add_argument("homework", nargs="?", help="default: every homework here and one folder below")
+    _take_homework(progress, "default: every homework here and one folder below", nargs="?")
     _add_running(progress)
 
     submit = _command(
@@ -73,6 +74,12 @@ def _parser() -> argparse.ArgumentParser:
     submit.add_argument("--out", type=Path, metavar="FILE", help="the zip (default: HOMEWORK-submission.zip, here)")
     submit.add_argument("--replace", action="store_true", help="write the zip anew where there is one of before")
     submit.add_argument("--json", action="store_true", help="print what was packed and the warnings as JSON")
+
+    completion = _command(
+        commands, "completion", _completion, "print a script that lets your shell complete these commands",
+        'eval "$(course completion bash)"',
+    )  # fmt: skip
+    completion.add_argument("shell", choices=SHELLS)
     return parser
 
 
@@ -89,7 +96,11 @@ def _command(
 
 
 def _add_notebook(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("homework", help="such as hw1 or hw1_attention, or the path of your notebook or its folder")
+    _take_homework(parser, "such as hw1 or hw1_attention, or the path of your notebook or its folder")
+
+
+def _take_homework(parser: argparse.ArgumentParser, help: str, nargs: str | None = None) -> None:
+    offer(parser.add_argument("homework", nargs=nargs, help=help), _homeworks)
 
 
 def _add_running(parser: argparse.ArgumentParser) -> None:
@@ -190,6 +201,18 @@ def _submit(options: argparse.Namespace) -> int:
     else:
         print(handed)
     return OK
+
+
+def _completion(options: argparse.Namespace) -> int:
+    print(completion_script(_parser(), options.shell), end="")
+    return OK
+
+
+def _homeworks() -> list[str]:
+    """What can be typed for a homework here, for shells that complete it."""
+    from course_utils.originals import originals
+
+    return sorted(originals(Path()))
 
 
 def _print_json(value: object) -> None:

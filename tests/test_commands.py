@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import course_utils.cli
 from autograder.cli import main, parser
 from course_utils.completion import SHELLS, completion_script
 
@@ -137,3 +138,10 @@ def test_the_staff_s_own_command_completes_homeworks() -> None:
     for shell in SHELLS:
         script = completion_script(parser(), shell)
         assert "hw1_attention" in script and "solutions" in script and "dry-run" in script
+
+
+def test_students_get_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+    for shell in SHELLS:
+        assert course_utils.cli.main(["completion", shell]) == 0
+        script = capsys.readouterr().out
+        assert "hw1_attention" in script and "submit" in script and "again" in script

@@ -14,7 +14,7 @@ from autograder.builder.notebooks import solution_notebook
 from autograder.builder.page import markdown_html
 from autograder.homework import homework_names, read_homework
 
-BEGINNING = '''
+BEGINNING = """
 # %% [markdown]
 # One half is $\\tfrac12$, and $$\\Big( \\sum_{i=1}^n x_i, \\dots \\Big)$$ needs no network.
 
@@ -27,7 +27,7 @@ from course_utils import Grader
 
 grader = Grader("hw9_tiny")
 print("fast:", os.environ.get("COURSE_FAST"))
-'''
+"""
 END = """
 # %% tags=["plot"]
 raise ValueError("a cell of ours is broken")
@@ -66,10 +66,12 @@ def test_cells_that_fail_and_checks_that_are_not_green_are_told_and_the_page_is_
 
 
 @pytest.mark.parametrize("name", homework_names())
-def test_every_formula_of_a_homework_can_be_drawn_without_the_network(name: str) -> None:
-    for cell in solution_notebook(read_homework(name)).cells:
-        if cell.cell_type == "markdown":
-            assert 'class="tex"' not in markdown_html(cell.source), cell.source
+def test_every_formula_can_be_drawn_without_the_network_and_every_link_inside_leads_somewhere(name: str) -> None:
+    cells = [cell for cell in solution_notebook(read_homework(name)).cells if cell.cell_type == "markdown"]
+    pages = [markdown_html(cell.source) for cell in cells]
+    assert [cell.source for cell, page in zip(cells, pages, strict=True) if 'class="tex"' in page] == []
+    whole = "".join(pages)
+    assert set(re.findall(r'href="#([^"]+)"', whole)) <= set(re.findall(r'id="([^"]+)"', whole))
 
 
 def test_a_build_that_changes_nothing_leaves_a_run_notebook_as_it_is(

@@ -66,5 +66,5 @@ class _Exporter(HTMLExporter):
 
 def markdown_html(source: str) -> str:
     """A Markdown text as HTML; a formula that cannot be drawn stands there as it was typed, in `class="tex"`."""
-    renderer = _Renderer(escape=False, embed_images=True, exclude_anchor_links=True)
+    renderer = _Renderer(escape=False, embed_images=True)
     return str(MarkdownWithMath(renderer=renderer).render(source))

@@ -8,8 +8,8 @@ from pathlib import Path
 
 FENCE = re.compile(r"^```(\w*)\s*$")
 MARK = re.compile(r"<!-- not run: *(.*?) *-->$")
-EXITS = re.compile(r"# exits with (\d+)$")
-OLD_FORM = re.compile(r"^ {4}(autograder|course|nbgrader|otter|make|jupyter) ")
+EXITS = re.compile(r"# exits with (\d+)")
+OLD_FORM = re.compile(r"^ {4}(\.venv/bin/|(autograder|course|nbgrader|otter|make|jupyter) )")
 
 
 @dataclass
