@@ -64,6 +64,22 @@ def decoder_runs(decode: Callable[..., Any], model: nn.Module, *args: Any) -> tu
 
 
 @torch.no_grad()
+def first_layer_tokens(model: nn.Module, images: Tensor) -> Tensor | None:
+    """The tokens that reach the first of the model's layers; None where it is not called as a module."""
+    seen: list[Tensor] = []
+
+    def hook(_: nn.Module, given: tuple[Any, ...], named: dict[str, Any]) -> None:
+        seen.extend(value for value in (*given, *named.values()) if isinstance(value, Tensor))
+
+    handle = model.layers[0].register_forward_pre_hook(hook, with_kwargs=True)  # type: ignore[index, union-attr]
+    try:
+        model(images)
+    finally:
+        handle.remove()
+    return seen[0] if seen else None
+
+
+@torch.no_grad()
 def decoding_work(
     decode: Callable[..., Any],
     model: nn.Module,

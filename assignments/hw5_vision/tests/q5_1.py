@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q5_1"
 points = 8
 
-MADE_FROM = "62620593ee4e3bac"
+MADE_FROM = "037ad061ef688280"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'channel-last-in-the-patch',
@@ -247,15 +247,22 @@ MISTAKES = [{'label': 'channel-last-in-the-patch',
              'probe_neither_divides_but_the_area_does': {'is': False},
              'probe_what_a_size_that_does_not_divide_gives': {'shape': [1, 2, 18],
                                                               'norm': 4296.2926,
-                                                              'at': [-3240.7, 396.69757, 585.18023, 1454.3194]}}},
+                                                              'at': [-3240.7, 396.69757, 585.18023, 1454.3194]},
+             'probe_way_back_to_a_size_that_does_not_divide': {'is': False}}},
  {'label': 'odd-sizes-left-to-reshape',
-  'hint': "A size that does not divide ends in torch's RuntimeError about shapes, from deep inside. Look at the "
-          'sizes first, and raise a ValueError that says what is wrong, in both functions.',
+  'hint': "A size that does not divide ends in another error than a ValueError; left to reshape, in torch's "
+          'RuntimeError about shapes, from deep inside. Look at the sizes first, and raise a ValueError that says '
+          'what is wrong, in both functions.',
   'prints': {'probe_height_that_does_not_divide': {'is': False},
              'probe_width_that_does_not_divide': {'is': False},
-             'probe_neither_divides_but_the_area_does': {'is': False}}}]
+             'probe_neither_divides_but_the_area_does': {'is': False},
+             'probe_way_back_to_a_size_that_does_not_divide': {'is': False}}},
+ {'label': 'way-back-to-odd-sizes',
+  'hint': '`patchify` refuses a size that does not divide, and `unpatchify` does not look at it. Raise the '
+          'ValueError there too.',
+  'prints': {'probe_way_back_to_a_size_that_does_not_divide': {'is': False}}}]
 
-explain = Explainer("q5_1", globals(), mistakes=MISTAKES, hidden_topics=['shapes and dtypes', 'patchify values', 'unpatchify values', 'inverses', 'every size that does not divide', 'pixels move alone', 'gradients', 'device'])
+explain = Explainer("q5_1", globals(), mistakes=MISTAKES, hidden_topics=['shapes and dtypes', 'patchify values', 'unpatchify values', 'inverses', 'every size that does not divide', 'no way back to sizes that do not divide', 'pixels move alone', 'gradients', 'device'])
 
 """Public checks of q5_1: patchify and unpatchify."""
 
@@ -376,6 +383,10 @@ def probe_neither_divides_but_the_area_does(patchify):
 
 def probe_what_a_size_that_does_not_divide_gives(patchify):
     return patchify(_numbered(1, 2, 5, 6), 3)
+
+
+def probe_way_back_to_a_size_that_does_not_divide(unpatchify):
+    return raises_value_error(unpatchify, torch.zeros(1, 2, 18), 3, 2, 5, 6)
 
 
 def probe_dtypes(patchify, unpatchify):

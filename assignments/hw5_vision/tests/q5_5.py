@@ -324,7 +324,7 @@ MISTAKES = [{'label': 'norm-after-pooling',
              'probe_gradient': {'error': 'Wrong'},
              'probe_gradient_at_another_size': {'error': 'Wrong'}}}]
 
-explain = Explainer("q5_5", globals(), mistakes=MISTAKES, hidden_topics=['value', 'other resolutions', 'other sizes', 'default pool', 'unknown pools', 'gradients', 'images stay apart', 'places count', 'start', 'modes', 'together', 'float32', 'device'])
+explain = Explainer("q5_5", globals(), mistakes=MISTAKES, hidden_topics=['value', 'other resolutions', 'other sizes', 'class token in front', 'default pool', 'unknown pools', 'gradients', 'images stay apart', 'places count', 'start', 'modes', 'together', 'float32', 'device'])
 
 """Public checks of q5_5: ViT."""
 

@@ -130,6 +130,14 @@ def test_every_size_that_does_not_divide(patchify):
             patchify(torch.zeros(2, 3, H, W), p)
 
 
+@pytest.mark.weight(0.5)
+def test_no_way_back_to_sizes_that_do_not_divide(unpatchify):
+    """unpatchify to a height or width that is not a multiple of the patch is a ValueError too."""
+    for H, W, p in ((5, 6, 3), (6, 5, 3), (7, 7, 2), (12, 9, 6)):
+        with raises(ValueError, f"unpatchify to height {H} and width {W} with patch {p}, which does not divide both,"):
+            unpatchify(torch.zeros(2, (H // p) * (W // p), 3 * p * p), p, 3, H, W)
+
+
 def test_pixels_move_alone(patchify, rng):
     """A change of one pixel in one channel is seen in one entry of one patch."""
     images = _draw(rng, 3, 2, 6, 12)

@@ -12,6 +12,7 @@ from autograder.suites.causes import same_or_because
 from autograder.suites.devices import device_ready
 from course_utils.checking import Wrong, check, same, tensor
 from course_utils.torch_weights import encoder_layer_state, mha_state
+from course_utils.watched import first_layer_tokens
 
 F64 = torch.float64
 SIZES = {"image_size": 12, "patch": 4, "channels": 3, "d_model": 12, "n_heads": 3, "d_ff": 20, "n_layers": 2,
@@ -209,6 +210,21 @@ def test_other_sizes(ViT, rng, pool):
     """Other widths, patches, channels, numbers of layers and classes work too."""
     vit, twin = _pair(ViT, rng, pool, OTHER)
     _value(vit, twin, _images(rng, 4, (6, 6), 1), f'the logits of another model with pool="{pool}"', classes=4)
+
+
+@pytest.mark.weight(0.5)
+def test_class_token_in_front(ViT, in_box, rng):
+    """The class token is the first of the tokens that the layers get: pictures of attention look for it there."""
+    vit, twin = _pair(ViT, rng, "cls")
+    tokens = in_box(first_layer_tokens, vit, _images(rng))
+    if tokens is None:
+        return  # the layers' parts are called one by one
+    cls = vit.state_dict()["cls"].detach()
+    tokens = tensor(tokens, "the tokens of the first layer", (3, 10, cls.shape[-1]))
+    if torch.allclose(tokens[:, -1:], cls.expand(3, -1, -1)):
+        raise Wrong("the class token stands behind the patches; its place is in front of them",
+                    mistake="class-token-at-the-end")
+    same(tokens[:, :1], cls.expand(3, -1, -1), "the first token of the first layer, against cls")
 
 
 def test_default_pool(ViT, rng):

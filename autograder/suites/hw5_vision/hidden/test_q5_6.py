@@ -13,6 +13,7 @@ from course_utils.vision import BAR, SMALL_STEPS, evaluate_marked, load_model, t
 
 CLASSES = 10
 SMALL_BAR = 0.4  # of the small run; see docs/thresholds.md
+BATCH = 12  # of the tasks below: a run of more than 20 steps, since a schedule may have a tenth of them for its warm-up
 
 
 def _answers(rng, n, share):
@@ -70,7 +71,7 @@ def _task(rng, n=320):
 
 def test_trains_in_training_mode(train_classifier, in_box, rng):
     """The model is in training mode at every step, whatever its mode before."""
-    modes = in_box(watch_training, train_classifier, *_task(rng), 32, 2)["modes"]
+    modes = in_box(watch_training, train_classifier, *_task(rng), BATCH, 2)["modes"]
     check(len(modes) > 0, "the model was never called with gradients switched on")
     check(all(modes), f"the model was in evaluation mode in {modes.count(False)} of {len(modes)} steps: call "
           "model.train()")
@@ -78,18 +79,19 @@ def test_trains_in_training_mode(train_classifier, in_box, rng):
 
 def test_uses_every_batch(train_classifier, in_box, rng):
     """Every batch of the loader is used in every epoch, the smaller last one too."""
-    images, labels = _task(rng, 90)
+    n, batches = 23 * BATCH - 5, 23
+    images, labels = _task(rng, n)
     for epochs in (1, 3):
-        seen = in_box(watch_training, train_classifier, images, labels, 32, epochs)
-        wanted = 90 * epochs if seen["counted"] else 90
-        told = f"{epochs} {'epoch' if epochs == 1 else 'epochs'} of 90 images in 3 batches"
-        check(seen["images"] >= wanted, f"{seen['images']} images were trained on in {told}")
-        check(seen["backwards"] >= wanted // 30, f"{seen['backwards']} gradients were computed in {told}")
+        seen = in_box(watch_training, train_classifier, images, labels, BATCH, epochs)
+        times = epochs if seen["counted"] else 1
+        told = f"{epochs} {'epoch' if epochs == 1 else 'epochs'} of {n} images in {batches} batches"
+        check(seen["images"] >= times * n, f"{seen['images']} images were trained on in {told}")
+        check(seen["backwards"] >= times * batches, f"{seen['backwards']} gradients were computed in {told}")
 
 
 def test_gradients_are_fresh(train_classifier, in_box, rng):
     """Each step starts from a gradient of its own: the old one is forgotten."""
-    seen = in_box(watch_training, train_classifier, *_task(rng), 32, 1)
+    seen = in_box(watch_training, train_classifier, *_task(rng), BATCH, 1)
     check(seen["backwards"] > 0, "no gradient was ever computed")
     check(seen["stale"] == 0, f"in {seen['stale']} of {seen['backwards']} steps the new gradient was added to an old "
           "one: "
@@ -98,8 +100,9 @@ def test_gradients_are_fresh(train_classifier, in_box, rng):
 
 def test_loss_is_cross_entropy(train_classifier, in_box, rng):
     """What is made smaller is the cross-entropy of the logits: its gradient points from the labels to the softmax."""
-    images, labels = _task(rng, 64)
+    images, labels = _task(rng, 23 * 64)
     first = in_box(watch_training, train_classifier, images, labels, 64, 1, 0.7)["first"]
+    images, labels = images[:64], labels[:64]
     check("slope" in first, "no gradient came back to the logits")
     logits = first["logits"].double()
     if first["images"].shape != images.shape or not torch.equal(first["images"], images):

@@ -120,14 +120,22 @@ def unpatchify(patches, patch, channels, height, width):
 
 
 # %% odd-sizes-left-to-reshape
-"""A size that does not divide ends in torch's RuntimeError about shapes, from deep inside. Look at the sizes first,
-and raise a ValueError that says what is wrong, in both functions."""
+"""A size that does not divide ends in another error than a ValueError; left to reshape, in torch's RuntimeError about
+shapes, from deep inside. Look at the sizes first, and raise a ValueError that says what is wrong, in both functions."""
 def patchify(images, patch):
     B, C, H, W = images.shape
     x = images.reshape(B, C, H // patch, patch, W // patch, patch)
     return x.permute(0, 2, 4, 1, 3, 5).reshape(B, -1, C * patch * patch)
 
 
+def unpatchify(patches, patch, channels, height, width):
+    x = patches.reshape(-1, height // patch, width // patch, channels, patch, patch)
+    return x.permute(0, 3, 1, 4, 2, 5).reshape(-1, channels, height, width)
+
+
+# %% way-back-to-odd-sizes
+"""`patchify` refuses a size that does not divide, and `unpatchify` does not look at it. Raise the ValueError there
+too."""
 def unpatchify(patches, patch, channels, height, width):
     x = patches.reshape(-1, height // patch, width // patch, channels, patch, patch)
     return x.permute(0, 3, 1, 4, 2, 5).reshape(-1, channels, height, width)

@@ -54,6 +54,26 @@ def resize_positions(positions, old_grid, new_grid):
     return image.flatten(2).transpose(1, 2)
 
 
+# %% old-grid-swapped
+"""Square tables are right, others are not: you lay the old table out with rows and columns exchanged. It is
+row-major, and `old_grid` is (rows, cols)."""
+def resize_positions(positions, old_grid, new_grid):
+    if tuple(old_grid) == tuple(new_grid):
+        return positions
+    image = positions.transpose(1, 2).reshape(1, -1, old_grid[1], old_grid[0])
+    image = F.interpolate(image, tuple(new_grid), mode="bicubic", align_corners=False)
+    return image.flatten(2).transpose(1, 2)
+
+
+# %% nearest-neighbour
+"""Your new positions are copies of old ones: each takes that of the nearest place. Asked for is bicubic
+interpolation, between the places."""
+def resize_positions(positions, old_grid, new_grid):
+    image = positions.transpose(1, 2).reshape(1, -1, *old_grid)
+    image = F.interpolate(image, tuple(new_grid), mode="nearest")
+    return image.flatten(2).transpose(1, 2)
+
+
 # %% stretched-as-a-line
 """You stretch the list of N positions as if it were one line, so the end of one row of patches is mixed with the
 beginning of the next. Lay the list out as a grid and stretch that."""

@@ -111,6 +111,10 @@ def probe_what_a_size_that_does_not_divide_gives(patchify):
     return patchify(_numbered(1, 2, 5, 6), 3)
 
 
+def probe_way_back_to_a_size_that_does_not_divide(unpatchify):
+    return raises_value_error(unpatchify, torch.zeros(1, 2, 18), 3, 2, 5, 6)
+
+
 def probe_dtypes(patchify, unpatchify):
     x = _numbered(2, 3, 4, 6).float()
     return [str(patchify(x, 2).dtype), str(unpatchify(x.reshape(2, 6, 12), 2, 3, 4, 6).dtype)]
