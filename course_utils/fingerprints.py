@@ -24,6 +24,7 @@ HUGE = 1e30  # beyond this a number counts as infinite: fills such as finfo.min 
 STAND_INS = {"nan": 17.3, "inf": 29.1, "-inf": -23.7}
 LARGEST = 10**6  # numbers of which a print is taken
 NOISE = 1e-9  # differences below this are rounding
+ENOUGH = 4  # prints of numbers that cannot agree by chance
 
 Fingerprint = Any  # JSON: dicts, lists, strings, numbers, booleans, None
 
@@ -56,6 +57,12 @@ def fingerprint(value: Any) -> Fingerprint:
     if isinstance(value, (set, frozenset)):
         return {"set": sorted(map(repr, value))}
     return {"type": "callable" if callable(value) else type(value).__name__}
+
+
+def precision(error: torch.Tensor) -> str:
+    """What a largest error says: "float64", "float32", or "none" where it is more than rounding; for probes."""
+    largest = float(error.detach().abs().max())
+    return "float64" if largest < 1e-10 else "float32" if largest < 1e-5 else "none"
 
 
 def matches(a: Fingerprint, b: Fingerprint, rtol: float = 1e-4) -> bool:
@@ -99,14 +106,19 @@ def run_probe(probe: Callable[..., Any], resolve: Callable[[str], Any]) -> Finge
 def diagnose(student: Mapping[str, Fingerprint], catalogue: Sequence[Mistake]) -> Mistake | None:
     """The mistake that fits the student's prints best, or None.
 
-    The best fit has the most prints that match, then the fewest of its own that do not, then comes first.
+    The best fit has the most prints that match, then the fewest of its own that do not, then comes first. A mistake
+    that fits neither most of its prints nor ENOUGH of them is not named: at one place many mistakes look alike.
     An error of the same type says little by itself: it counts only for a mistake that does nothing else.
     """
     best, best_score = None, (0, 0)
     for mistake in catalogue:
-        hits = [name for name in mistake.prints if name in student and matches(student[name], mistake.prints[name])]
+        tried = [name for name in mistake.prints if name in student]
+        hits = [name for name in tried if matches(student[name], mistake.prints[name])]
         only_errors = all("error" in mistake.prints[name] for name in hits)
         if not hits or (only_errors and not all("error" in fp for fp in mistake.prints.values())):
+            continue
+        telling = [name for name in hits if "shape" in mistake.prints[name]]  # numbers, not a yes, a word or an error
+        if 2 * len(hits) <= len(tried) and len(telling) < ENOUGH:
             continue
         score = (len(hits), len(hits) - len(mistake.prints))
         if best is None or score > best_score:

@@ -52,6 +52,13 @@ def work_per_step(
     return found
 
 
+def shared_state(make_cache: Callable[[], Any]) -> list[str]:
+    """The attributes of two new caches that are one and the same list, dict or set."""
+    a, b = make_cache(), make_cache()
+    names = [name for name in dir(a) if not name.startswith("__")]
+    return [n for n in names if isinstance(getattr(a, n), list | dict | set) and getattr(a, n) is getattr(b, n, None)]
+
+
 def _step(cached_step: Step, mha: nn.Module, x_t: Tensor, cache: Any) -> tuple[Any, Any]:
     got = cached_step(mha, x_t, cache)
     if not (isinstance(got, tuple | list) and len(got) == 2):

@@ -759,7 +759,7 @@ with after("q2_6"):
 # the two products. A full pass over $t$ tokens costs $8tD^2 + 4t^2D$ (2.5): exactly $t$ times as much. At $D = 64$
 # and $t = 100$ that is 58,368 against 5,836,800.
 
-# %% question="q2_7" points=13 minutes=35 difficulty=3 uses=["q2_1", "q2_2"]
+# %% question="q2_7" points=13 minutes=35 difficulty=3 uses=["q2_1", "q2_2"] limits={"wall": 60}
 class KVCache:
     """Keys and values of the tokens so far, for one attention layer."""
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from course_utils.checking import NotAnswered
-from course_utils.fingerprints import Mistake, diagnose, fingerprint, matches, run_probe
+from course_utils.fingerprints import Mistake, diagnose, fingerprint, matches, precision, run_probe
 
 FINITE = st.floats(-1e6, 1e6)
 ARRAYS = hnp.arrays(np.float64, hnp.array_shapes(max_dims=3, max_side=5), elements=FINITE)
@@ -116,6 +116,22 @@ def test_the_mistake_with_most_matching_prints_is_named():
 def test_among_equals_the_mistake_with_fewest_prints_that_do_not_match_is_named():
     catalogue = [mistake("broad", plain=1.0, masked=2.0), mistake("narrow", plain=1.0)]
     assert diagnosed(catalogue, plain=1.0, masked=7.0) == "narrow"
+
+
+def test_a_mistake_that_fits_at_one_place_and_not_at_most_is_not_named():
+    catalogue = [mistake("no-scale", plain=1.0, masked=2.0, heads=3.0)]
+    assert diagnosed(catalogue, plain=1.0, masked=7.0, heads=7.0) is None
+    assert diagnosed(catalogue, plain=1.0, masked=2.0, heads=7.0) == "no-scale"
+    many = {f"place {i}": float(i) for i in range(12)}
+    assert diagnosed([mistake("no-scale", **many)], **many | {f"place {i}": 0.5 for i in range(4, 12)}) == "no-scale"
+    assert diagnosed([mistake("no-scale", **many)], **many | {f"place {i}": 0.5 for i in range(3, 12)}) is None
+    assert diagnosed(catalogue, plain=1.0) == "no-scale"  # the other places gave no answer, and contradict nothing
+
+
+def test_precision_tells_rounding_from_a_wrong_result():
+    errors = {"float64": 1e-15, "float32": 1e-7, "none": 0.3}
+    assert {name: precision(torch.tensor([0.0, -size])) for name, size in errors.items()} == {n: n for n in errors}
+    assert precision(torch.tensor([math.nan])) == "none"
 
 
 def test_ties_go_to_the_first_of_the_catalogue():

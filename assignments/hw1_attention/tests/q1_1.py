@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q1_1"
 points = 6
 
-MADE_FROM = "db3b870222bd51ed"
+MADE_FROM = "e3063f79621d921e"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'no-max-subtraction',
@@ -19,7 +19,8 @@ MISTAKES = [{'label': 'no-max-subtraction',
              'probe_very_negative': {'shape': [3], 'norm': 0.0, 'at': [0.0, 0.0, 0.0, 0.0]},
              'probe_large_float32': {'shape': [2, 3],
                                      'norm': 24.465895,
-                                     'at': [25.562499, 3.1741446, -1.5235127, 10.384402]}}},
+                                     'at': [25.562499, 3.1741446, -1.5235127, 10.384402]},
+             'probe_blocked_beside_low': {'shape': [4], 'norm': 0.0, 'at': [0.0, 0.0, 0.0, 0.0]}}},
  {'label': 'global-max-subtracted',
   'hint': 'You subtract the largest score of the whole tensor, so a slice that lies far below it underflows to '
           'zeros. Each slice along `dim` needs a maximum of its own.',
@@ -123,7 +124,7 @@ MISTAKES = [{'label': 'no-max-subtraction',
   'hint': 'You compute in float32 whatever comes in: float64 scores must give float64 weights (dtype on the '
           'convention card).',
   'prints': {'probe_dtype': {'list': [{'is': 'torch.float32'}, {'is': 'torch.float32'}]},
-             'probe_precision': {'is': False}}},
+             'probe_precision': {'is': 'float32'}}},
  {'label': 'scores-changed-in-place',
   'hint': "After your call the caller's scores are different: an operation that ends in `_`, or `*=`, writes into "
           'the tensor you were given. Make a new one.',
@@ -132,7 +133,13 @@ MISTAKES = [{'label': 'no-max-subtraction',
              'probe_beta_zero': {'error': 'Wrong'},
              'probe_middle_axis': {'error': 'Wrong'},
              'probe_partly_blocked': {'error': 'Wrong'},
-             'probe_gradient_all_blocked': {'error': 'StudentRaised'}}}]
+             'probe_gradient_all_blocked': {'error': 'StudentRaised'}}},
+ {'label': 'minus-ten-thousand-for-blocked',
+  'hint': 'You write -10000 where a score is -inf. Real scores can be as low as that, and beside them a blocked '
+          'place gets its share: keep the places in a mask, and give them weight 0 whatever the others are.',
+  'prints': {'probe_blocked_beside_low': {'shape': [4],
+                                          'norm': 0.5,
+                                          'at': [-0.12035148, 0.13302598, -0.34750403, 0.51097257]}}}]
 
 explain = Explainer("q1_1", globals(), mistakes=MISTAKES, hidden_topics=['shape and dtype', 'values', 'every axis', 'any size of score', 'blocked entries', 'blocked slices', 'gradient of blocked slices', 'gradient', 'device'])
 
@@ -143,6 +150,7 @@ import math
 import torch
 
 from course_utils.checking import check, same, tensor
+from course_utils.fingerprints import precision
 
 
 @test_case(name='Scores 14 and 12 give the weights 0.8808 and 0.1192; `beta` multiplies the scores first.')
@@ -234,7 +242,7 @@ def probe_dtype(softargmax):
 
 
 def probe_precision(softargmax):
-    return bool((softargmax(_scores(3, 5)).sum(-1) - 1).abs().max() < 1e-10)
+    return precision(softargmax(_scores(3, 5)).sum(-1) - 1)
 
 
 def probe_partly_blocked(softargmax):
@@ -259,3 +267,7 @@ def probe_gradient_all_blocked(softargmax):
     scores.requires_grad_()
     (softargmax(scores) * _scores(3, 4).cos()).sum().backward()
     return scores.grad
+
+
+def probe_blocked_beside_low(softargmax):
+    return softargmax(torch.tensor([-1e4, -math.inf, -1e4, -math.inf]))

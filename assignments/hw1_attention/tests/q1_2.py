@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q1_2"
 points = 7
 
-MADE_FROM = "f4566125e57a6599"
+MADE_FROM = "d09ecc0c1de879c6"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'diagonal-only',
@@ -30,7 +30,7 @@ MISTAKES = [{'label': 'diagonal-only',
              'probe_jacobian_float32': {'shape': [5, 5],
                                         'norm': 0.27805126,
                                         'at': [-0.067465413, 0.031393023, 0.32392942, 0.29285714]},
-             'probe_jacobian_precision': {'is': False},
+             'probe_jacobian_precision': {'is': 'none'},
              'probe_saturation': {'shape': [],
                                   'norm': 0.35808963,
                                   'at': [0.27451925, -0.049038228, -0.33915831, 0.33723591]},
@@ -64,7 +64,7 @@ MISTAKES = [{'label': 'diagonal-only',
              'probe_jacobian_float32': {'shape': [5, 5],
                                         'norm': 1.3398814,
                                         'at': [-0.44494791, -0.76324435, 1.5657753, 1.3767884]},
-             'probe_jacobian_precision': {'is': False},
+             'probe_jacobian_precision': {'is': 'none'},
              'probe_saturation': {'shape': [],
                                   'norm': 0.60389575,
                                   'at': [0.46295954, -0.082699903, -0.57196926, 0.56872725]},
@@ -101,7 +101,7 @@ MISTAKES = [{'label': 'diagonal-only',
              'probe_jacobian_float32': {'shape': [5, 5],
                                         'norm': 0.60677615,
                                         'at': [0.32115913, 0.46934788, -0.76213143, -0.63267393]},
-             'probe_jacobian_precision': {'is': False},
+             'probe_jacobian_precision': {'is': 'none'},
              'probe_saturation': {'shape': [],
                                   'norm': 0.21671814,
                                   'at': [0.16614081, -0.029678251, -0.20526079, 0.20409734]},
@@ -169,7 +169,7 @@ MISTAKES = [{'label': 'diagonal-only',
              'probe_jacobian_float32': {'shape': [5, 5],
                                         'norm': 0.28169742,
                                         'at': [0.13611432, 0.19336942, 0.064761253, -0.16966448]},
-             'probe_jacobian_precision': {'is': False},
+             'probe_jacobian_precision': {'is': 'none'},
              'probe_saturation': {'shape': [],
                                   'norm': 0.53448363,
                                   'at': [0.4097467, -0.073194329, -0.50622679, 0.50335742]},
@@ -206,7 +206,7 @@ MISTAKES = [{'label': 'diagonal-only',
              'probe_jacobian_float32': {'shape': [5, 5],
                                         'norm': 19712.803,
                                         'at': [16669.089, 5877.1699, -30780.539, -23502.86]},
-             'probe_jacobian_precision': {'is': False},
+             'probe_jacobian_precision': {'is': 'none'},
              'probe_saturation': {'shape': [],
                                   'norm': 1.7551813,
                                   'at': [1.3455599, -0.24036155, -1.6623891, 1.6529664]},
@@ -286,9 +286,13 @@ MISTAKES = [{'label': 'diagonal-only',
                                       'at': [0.76662162, -0.13694401, -0.94713246, 0.94176396]},
              'probe_saturation_wide': {'shape': [],
                                        'norm': 1.1139382,
-                                       'at': [0.85396907, -0.15254715, -1.055047, 1.0490668]}}}]
+                                       'at': [0.85396907, -0.15254715, -1.055047, 1.0490668]}}},
+ {'label': 'autograd-for-the-formula',
+  'hint': 'The numbers are right, but autograd works them out. Asked is the formula itself: every entry is made of '
+          'the weights alone, with one case on the diagonal and one beside it.',
+  'prints': {'probe_without_autograd': {'is': False}}}]
 
-explain = Explainer("q1_2", globals(), mistakes=MISTAKES, hidden_topics=['shape and dtype', 'values', 'structure', 'shift', 'first order', 'saturated point', 'saturation is the frobenius norm'])
+explain = Explainer("q1_2", globals(), mistakes=MISTAKES, hidden_topics=['shape and dtype', 'values', 'structure', 'shift', 'first order', 'saturated point', 'saturation is the frobenius norm', 'closed form'])
 
 """Public checks of q1_2: softmax_jacobian and saturation."""
 
@@ -296,7 +300,10 @@ import math
 
 import torch
 
+from course_utils.beside import run_beside
+from course_utils.by_hand import without_autograd
 from course_utils.checking import check, number, same, tensor
+from course_utils.fingerprints import precision
 
 
 @test_case(name='At z = (0, ln 3) the softmax is (1/4, 3/4), and every entry of its Jacobian is 3/16 up to the sign.')
@@ -358,7 +365,7 @@ def probe_jacobian_float32(softmax_jacobian):
 
 
 def probe_jacobian_precision(softmax_jacobian):
-    return bool(softmax_jacobian(_z(5)).sum(-1).abs().max() < 1e-12)
+    return precision(softmax_jacobian(_z(5)).sum(-1))
 
 
 def probe_jacobian_dtype(softmax_jacobian):
@@ -383,3 +390,12 @@ def probe_saturation_wide(saturation):
 
 def probe_saturation_saturated(saturation):
     return saturation(torch.tensor([-3.0, 1.0, 100.0, 5.0, -1.0], dtype=torch.float64))
+
+
+def probe_without_autograd(softmax_jacobian):
+    softmax_jacobian(_z(4))
+    try:
+        run_beside(without_autograd, softmax_jacobian, _z(4))
+    except Exception:
+        return False
+    return True

@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q1_5"
 points = 11
 
-MADE_FROM = "414b73e1c32a6b54"
+MADE_FROM = "83250145893bf0e8"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'padding-attended',
@@ -20,7 +20,8 @@ MISTAKES = [{'label': 'padding-attended',
              'probe_more_padding_moves_the_logits': {'is': True}}},
  {'label': 'encoder-state-after-padding',
   'hint': "The decoder starts from the encoder's state after the padding, so padding reaches the logits although "
-          'attention hides it. Start from the state at the last real token of each sentence.',
+          'attention hides it. Start from the state at the last real token of each sentence (and read the source '
+          'from left to right only: a GRU that also reads backwards carries the padding to every state).',
   'prints': {'probe_padding_moves_the_logits': {'is': True}, 'probe_more_padding_moves_the_logits': {'is': True}}},
  {'label': 'mask-polarity-inverted',
   'hint': 'Your model attends to the padding and to nothing else: on the card True means padding, and you treat True '

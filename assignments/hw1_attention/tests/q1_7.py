@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q1_7"
 points = 12
 
-MADE_FROM = "723c653e9ef8e232"
+MADE_FROM = "a9ff954b34f6cd0a"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'softmax-over-queries',
@@ -120,7 +120,7 @@ MISTAKES = [{'label': 'softmax-over-queries',
                                              {'shape': [2, 3, 5],
                                               'norm': 2.6457513,
                                               'at': [-3.0465773, -0.17206711, 1.7307098, 0.74284182]}]},
-             'probe_precision': {'is': False},
+             'probe_precision': {'is': 'none'},
              'probe_gradient': {'list': [{'shape': [2, 3, 4],
                                           'norm': 0.19703227,
                                           'at': [0.081233362, -0.10388806, 0.013836549, 0.12990524]},
@@ -763,7 +763,7 @@ MISTAKES = [{'label': 'softmax-over-queries',
  {'label': 'softmax-in-float32',
   'hint': 'float64 inputs come back with float32 precision: the softmax is computed in float32 and cast back. Keep '
           "the input's dtype all the way.",
-  'prints': {'probe_precision': {'is': False}}},
+  'prints': {'probe_precision': {'is': 'float32'}}},
  {'label': 'scores-for-weights',
   'hint': 'The second thing you return is the scores. Return the weights, after the softmax: non-negative, rows '
           'summing to 1.',
@@ -870,7 +870,7 @@ MISTAKES = [{'label': 'softmax-over-queries',
                                              {'shape': [2, 3, 5],
                                               'norm': 64660.481,
                                               'at': [29124.269, 5530.4996, -52590.441, 16049.661]}]},
-             'probe_precision': {'is': False}}},
+             'probe_precision': {'is': 'none'}}},
  {'label': 'query-scaled-in-place',
   'hint': "After your call the caller's queries are different: you scale them in place. Inputs are never changed; "
           'make a new tensor.',
@@ -894,9 +894,14 @@ MISTAKES = [{'label': 'softmax-over-queries',
              'probe_large_scores': {'error': 'Wrong'},
              'probe_precision': {'error': 'Wrong'},
              'probe_float32': {'error': 'Wrong'},
-             'probe_gradient': {'error': 'StudentRaised'}}}]
+             'probe_gradient': {'error': 'StudentRaised'},
+             'probe_ruled_out': {'error': 'Wrong'}}},
+ {'label': 'fused-kernel-for-the-output',
+  'hint': 'Your output comes from F.scaled_dot_product_attention, which this question rules out: it is what you are '
+          'to build. You have the weights already; multiply them by the values.',
+  'prints': {'probe_ruled_out': {'list': [{'is': False}, {'is': True}]}}}]
 
-explain = Explainer("q1_7", globals(), mistakes=MISTAKES, hidden_topics=['shapes and dtypes', 'values', 'weights are used', 'padding values', 'padding never leaks', 'causal values', 'padding and causal', 'all padded row', 'heads', 'beta', 'large scores', 'gradients', 'gradients by differences', 'device', 'with your own softargmax'])
+explain = Explainer("q1_7", globals(), mistakes=MISTAKES, hidden_topics=['shapes and dtypes', 'values', 'weights are used', 'padding values', 'padding never leaks', 'causal values', 'padding and causal', 'all padded row', 'heads', 'beta', 'large scores', 'gradients', 'gradients by differences', 'built from its parts', 'device', 'with your own softargmax'])
 
 """Public checks of q1_7: attention."""
 
@@ -904,7 +909,10 @@ import math
 
 import torch
 
+from course_utils.beside import run_beside
 from course_utils.checking import check, same, tensor
+from course_utils.fingerprints import precision
+from course_utils.work import functions_called
 
 F64 = torch.float64
 
@@ -1056,7 +1064,7 @@ def probe_large_scores(attention):
 
 
 def probe_precision(attention):
-    return bool((attention(*_inputs(2))[1].sum(-1) - 1).abs().max() < 1e-10)
+    return precision(attention(*_inputs(2))[1].sum(-1) - 1)
 
 
 def probe_float32(attention):
@@ -1068,3 +1076,9 @@ def probe_gradient(attention):
     out, _ = attention(q, k, v, key_padding_mask=PADDING | torch.tensor([[True], [False]]))
     (out * torch.linspace(-1, 1, out.numel(), dtype=F64).reshape(out.shape)).sum().backward()
     return [q.grad, k.grad, v.grad]
+
+
+def probe_ruled_out(attention):
+    used = run_beside(functions_called, attention, *_inputs(2))
+    names = ("multi_head_attention_forward", "scaled_dot_product_attention")
+    return [any(call.endswith(name) for call in used) for name in names]

@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q1_9"
 points = 7
 
-MADE_FROM = "b8cac4555a75d962"
+MADE_FROM = "c9cd495b36e635c1"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'only-the-runner-up-counts',
@@ -20,7 +20,10 @@ MISTAKES = [{'label': 'only-the-runner-up-counts',
                                     'norm': 1526.9645,
                                     'at': [1170.604, -209.10864, -1446.2377, 1438.0402]},
              'probe_shifted': {'shape': [], 'norm': 9.3327494, 'at': [7.1546874, -1.2780641, -8.8393498, 8.789247]},
-             'probe_tie_reached': {'shape': [], 'norm': 0.0, 'at': [0.0, 0.0, 0.0, 0.0]}}},
+             'probe_tie_reached': {'shape': [], 'norm': 0.0, 'at': [0.0, 0.0, 0.0, 0.0]},
+             'probe_small_gap': {'shape': [],
+                                 'norm': 21972.246,
+                                 'at': [16844.399, -3008.9674, -20810.627, 20692.669]}}},
  {'label': 'all-rivals-at-the-gap',
   'hint': 'You treat every rival as if it were as strong as the runner-up: your beta is enough, but not the '
           'smallest. Use the actual score of each rival.',
@@ -32,7 +35,10 @@ MISTAKES = [{'label': 'only-the-runner-up-counts',
              'probe_shifted': {'shape': [], 'norm': 24.602395, 'at': [18.860728, -3.3691505, -23.301726, 23.169649]},
              'probe_tie_reached': {'shape': [],
                                    'norm': 1.7917595,
-                                   'at': [1.3736015, -0.24537072, -1.6970335, 1.6874145]}}},
+                                   'at': [1.3736015, -0.24537072, -1.6970335, 1.6874145]},
+             'probe_small_gap': {'shape': [],
+                                 'norm': 32958.369,
+                                 'at': [25266.598, -4513.451, -31215.941, 31039.004]}}},
  {'label': 'temperature-returned',
   'hint': 'You return the temperature: beta is its inverse, and grows as p does.',
   'prints': {'probe_moderate': {'shape': [],
@@ -55,7 +61,10 @@ MISTAKES = [{'label': 'only-the-runner-up-counts',
                                    'norm': 0.93330581,
                                    'at': [0.71549241, -0.12781064, -0.88396422, 0.87895377]},
              'probe_tie_never': {'shape': [], 'norm': 0.0, 'at': [0.0, 0.0, 0.0, 0.0]},
-             'probe_all_equal': {'shape': [], 'norm': 0.0, 'at': [0.0, 0.0, 0.0, 0.0]}}},
+             'probe_all_equal': {'shape': [], 'norm': 0.0, 'at': [0.0, 0.0, 0.0, 0.0]},
+             'probe_small_gap': {'shape': [],
+                                 'norm': 3.4281106e-05,
+                                 'at': [2.6280637e-05, -4.694592e-06, -3.2468748e-05, 3.228471e-05]}}},
  {'label': 'negative-beta',
   'hint': 'For p below 1 / n your beta is negative. At beta = 0 the largest weight is already 1 / n, and beta must '
           'not be less than 0.',
@@ -68,7 +77,8 @@ MISTAKES = [{'label': 'only-the-runner-up-counts',
   'prints': {'probe_small_scores': {'shape': [], 'norm': 100.0, 'at': [76.662162, -13.694401, -94.713246, 94.176396]},
              'probe_one': {'shape': [], 'norm': 100.0, 'at': [76.662162, -13.694401, -94.713246, 94.176396]},
              'probe_tie_never': {'shape': [], 'norm': 100.0, 'at': [76.662162, -13.694401, -94.713246, 94.176396]},
-             'probe_all_equal': {'shape': [], 'norm': 100.0, 'at': [76.662162, -13.694401, -94.713246, 94.176396]}}},
+             'probe_all_equal': {'shape': [], 'norm': 100.0, 'at': [76.662162, -13.694401, -94.713246, 94.176396]},
+             'probe_small_gap': {'shape': [], 'norm': 100.0, 'at': [76.662162, -13.694401, -94.713246, 94.176396]}}},
  {'label': 'ties-added-up',
   'hint': 'You add up the weights of the tied best scores. Asked is the largest single weight: with m tied at the '
           'top it never exceeds 1 / m.',
@@ -88,7 +98,8 @@ MISTAKES = [{'label': 'only-the-runner-up-counts',
              'probe_sharp': {'shape': [], 'norm': 29.1, 'at': [22.308689, -3.9850706, -27.561554, 27.405331]},
              'probe_two': {'shape': [], 'norm': 29.1, 'at': [22.308689, -3.9850706, -27.561554, 27.405331]},
              'probe_small_scores': {'shape': [], 'norm': 29.1, 'at': [22.308689, -3.9850706, -27.561554, 27.405331]},
-             'probe_shifted': {'shape': [], 'norm': 29.1, 'at': [22.308689, -3.9850706, -27.561554, 27.405331]}}},
+             'probe_shifted': {'shape': [], 'norm': 29.1, 'at': [22.308689, -3.9850706, -27.561554, 27.405331]},
+             'probe_small_gap': {'shape': [], 'norm': 29.1, 'at': [22.308689, -3.9850706, -27.561554, 27.405331]}}},
  {'label': 'coarse-grid',
   'hint': 'You walk along a grid, so your beta is off by up to a grid step. The largest weight rises steadily with '
           'beta: halve an interval until it is as narrow as you like.',
@@ -103,9 +114,22 @@ MISTAKES = [{'label': 'only-the-runner-up-counts',
              'probe_shifted': {'shape': [], 'norm': 9.5722053, 'at': [7.3382595, -1.3108561, -9.0661463, 9.0147579]},
              'probe_tie_reached': {'shape': [],
                                    'norm': 1.088246,
-                                   'at': [0.83427291, -0.14902877, -1.0307131, 1.0248709]}}}]
+                                   'at': [0.83427291, -0.14902877, -1.0307131, 1.0248709]},
+             'probe_small_gap': {'shape': [],
+                                 'norm': 29395.829,
+                                 'at': [22535.478, -4025.5826, -27841.744, 27683.933]}}},
+ {'label': 'beta-at-most-a-hundred',
+  'hint': 'Your search never looks beyond beta = 100. Scores that lie close together need more: find an upper end '
+          'first, by doubling until it is enough.',
+  'prints': {'probe_small_scores': {'shape': [], 'norm': 100.0, 'at': [76.662162, -13.694401, -94.713246, 94.176396]},
+             'probe_small_gap': {'shape': [], 'norm': 100.0, 'at': [76.662162, -13.694401, -94.713246, 94.176396]}}},
+ {'label': 'near-scores-tied',
+  'hint': 'You count scores as tied when they are merely close. Tied means equal: however small the gap, a large '
+          'enough beta tells them apart.',
+  'prints': {'probe_small_scores': {'shape': [], 'norm': 29.1, 'at': [22.308689, -3.9850706, -27.561554, 27.405331]},
+             'probe_small_gap': {'shape': [], 'norm': 29.1, 'at': [22.308689, -3.9850706, -27.561554, 27.405331]}}}]
 
-explain = Explainer("q1_9", globals(), mistakes=MISTAKES, hidden_topics=['reaches p', 'near the ends', 'two scores', 'no focus needed', 'certainty', 'tie within reach', 'tie out of reach', 'scale and shift', 'float32'])
+explain = Explainer("q1_9", globals(), mistakes=MISTAKES, hidden_topics=['reaches p', 'near the ends', 'two scores', 'small gaps', 'no focus needed', 'certainty', 'tie within reach', 'tie out of reach', 'scale and shift', 'float32'])
 
 """Public checks of q1_9: beta_to_focus."""
 
@@ -202,3 +226,7 @@ def probe_tie_never(beta_to_focus):
 
 def probe_all_equal(beta_to_focus):
     return beta_to_focus(torch.full((4,), 1.5, dtype=F64), 0.5)
+
+
+def probe_small_gap(beta_to_focus):
+    return beta_to_focus(torch.tensor([0.0, 1e-4, -1e-4, 0.0], dtype=torch.float64), 0.9)

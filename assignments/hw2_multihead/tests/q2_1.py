@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q2_1"
 points = 6
 
-MADE_FROM = "cb68981fc0a1841b"
+MADE_FROM = "189f024664cd298f"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'view-without-transpose',

@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q2_2"
 points = 16
 
-MADE_FROM = "8388b403dd041673"
+MADE_FROM = "c78967d776b7cf02"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'scaled-by-model-width',

@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q2_3"
 points = 9
 
-MADE_FROM = "2232a62db83a5c36"
+MADE_FROM = "c68e4fea53b7f198"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'padding-polarity-inverted',

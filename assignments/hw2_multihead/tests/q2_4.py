@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q2_4"
 points = 7
 
-MADE_FROM = "0f0209bb52a71957"
+MADE_FROM = "1fe8590468a89b00"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'one-bias-per-projection',

@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q2_5"
 points = 10
 
-MADE_FROM = "c9ddedc0aed1cc4d"
+MADE_FROM = "2be24ccc5956dc9f"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'multiply-adds-not-doubled',

@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q2_6"
 points = 8
 
-MADE_FROM = "1359acb216acc230"
+MADE_FROM = "15b05c97a17e2976"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'residual-forgotten',

@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q2_7"
 points = 13
 
-MADE_FROM = "27188f3941031913"
+MADE_FROM = "1febfad82b5f7843"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'nothing-kept',

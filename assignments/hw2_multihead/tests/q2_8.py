@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q2_8"
 points = 11
 
-MADE_FROM = "fcfbc38583083050"
+MADE_FROM = "8138f99c20ccc6b0"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'normaliser-forgotten',
@@ -354,7 +354,41 @@ MISTAKES = [{'label': 'normaliser-forgotten',
           'asks for zeros.',
   'prints': {'probe_causal_fewer_keys': {'shape': [2, 5, 6],
                                          'norm': 84.942807,
-                                         'at': [-8.5287651, 85.784273, -32.207208, -10.10671]}}}]
+                                         'at': [-8.5287651, 85.784273, -32.207208, -10.10671]}}},
+ {'label': 'ordinary-attention',
+  'hint': 'This is the attention of homework 1, with its exponential and its scale; the feature map is never asked. '
+          'Here the weight of a key is g(q) . g(k), divided by the sum of these.',
+  'prints': {'probe_plain': {'shape': [2, 3, 6],
+                             'norm': 4.4762643,
+                             'at': [-2.9974109, 2.1072152, 1.8382719, 1.4253292]},
+             'probe_square_features': {'shape': [2, 3, 6],
+                                       'norm': 4.4762643,
+                                       'at': [-2.9974109, 2.1072152, 1.8382719, 1.4253292]},
+             'probe_exp_features': {'shape': [2, 3, 6],
+                                    'norm': 4.4762643,
+                                    'at': [-2.9974109, 2.1072152, 1.8382719, 1.4253292]},
+             'probe_same_lengths': {'shape': [2, 5, 6],
+                                    'norm': 4.4165104,
+                                    'at': [-2.2646434, -2.1118942, 0.007628134, 0.54148464]},
+             'probe_causal': {'shape': [2, 5, 6],
+                              'norm': 6.3944013,
+                              'at': [0.85244879, -2.0354306, 0.36203422, -6.5914775]},
+             'probe_causal_square_features': {'shape': [2, 5, 6],
+                                              'norm': 6.3944013,
+                                              'at': [0.85244879, -2.0354306, 0.36203422, -6.5914775]},
+             'probe_causal_last_output': {'shape': [2, 6],
+                                          'norm': 1.5727234,
+                                          'at': [-0.84570837, 1.2190954, -0.48378249, 1.7362677]},
+             'probe_causal_fewer_queries': {'shape': [2, 3, 6],
+                                            'norm': 4.7820929,
+                                            'at': [-3.8560443, 2.3655331, 1.8431452, 2.1649395]},
+             'probe_causal_fewer_keys': {'shape': [2, 5, 6],
+                                         'norm': 6.0230068,
+                                         'at': [1.5898897, 2.439257, 3.8134678, 0.21808952]},
+             'probe_growth': {'dict': {'flops': {'is': True}, 'largest': {'is': True}, 'made': {'is': True}}},
+             'probe_causal_growth': {'dict': {'flops': {'is': True},
+                                              'largest': {'is': True},
+                                              'made': {'is': True}}}}}]
 
 explain = Explainer("q2_8", globals(), mistakes=MISTAKES, hidden_topics=['values', 'causal values', 'causal lengths', 'sizes', 'constant values', 'causality', 'rows and order', 'float32', 'work is linear', 'no table at length'])
 

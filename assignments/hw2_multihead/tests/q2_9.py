@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q2_9"
 points = 8
 
-MADE_FROM = "a8c4826f30605069"
+MADE_FROM = "adcf2f852e40205f"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'number-of-windows',

@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q3_1"
 points = 6
 
-MADE_FROM = "869a7924f602bb24"
+MADE_FROM = "594f47ae74de3c0b"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'unbiased-variance',
@@ -146,7 +146,7 @@ MISTAKES = [{'label': 'unbiased-variance',
              'probe_no_affine': {'shape': [4, 5],
                                  'norm': 4.4721107,
                                  'at': [0.4937964, -2.3111673, 1.8535137, -1.7493868]},
-             'probe_precision': {'is': False},
+             'probe_precision': {'is': 'none'},
              'probe_gradient': {'list': [{'shape': [2, 3, 5],
                                           'norm': 0.0071223949,
                                           'at': [0.0024920504, -0.0004459301, 0.0059035164, 0.0069401651]},
@@ -202,7 +202,7 @@ MISTAKES = [{'label': 'unbiased-variance',
              'probe_no_affine': {'shape': [4, 5],
                                  'norm': 4.4721156,
                                  'at': [-0.50301643, -1.4301696, 0.83645541, -1.9988195]},
-             'probe_precision': {'is': False},
+             'probe_precision': {'is': 'none'},
              'probe_gradient': {'list': [{'shape': [2, 3, 5],
                                           'norm': 1.6749405,
                                           'at': [-0.47201708, 0.88046972, 1.0483908, 0.23888835]},
@@ -242,7 +242,7 @@ MISTAKES = [{'label': 'unbiased-variance',
              'probe_no_affine': {'shape': [4, 5],
                                  'norm': 4.4721085,
                                  'at': [-2.4743457, 0.16387952, 2.7377162, 0.40384595]},
-             'probe_precision': {'is': False},
+             'probe_precision': {'is': 'none'},
              'probe_gradient': {'list': [{'shape': [2, 3, 5],
                                           'norm': 1.5890871,
                                           'at': [0.4699993, 0.14489426, 1.3766274, -0.36041213]},
@@ -320,7 +320,7 @@ MISTAKES = [{'label': 'unbiased-variance',
              'probe_no_affine': {'shape': [4, 5],
                                  'norm': 4.472136,
                                  'at': [-2.3529859, 0.71557166, 2.3309987, 3.3503571]},
-             'probe_precision': {'is': False},
+             'probe_precision': {'is': 'none'},
              'probe_gradient': {'list': [{'shape': [2, 3, 5],
                                           'norm': 2.3787442,
                                           'at': [-1.0341423, -1.675129, 1.5512794, -1.3330311]},
@@ -444,6 +444,7 @@ import math
 import torch
 
 from course_utils.checking import check, same, tensor
+from course_utils.fingerprints import precision
 
 F64 = torch.float64
 
@@ -544,7 +545,7 @@ def probe_dtype(layer_norm):
 
 def probe_precision(layer_norm):
     x, gamma, beta = _inputs(4)
-    return bool(layer_norm(x, torch.ones_like(gamma), 0 * beta).mean(-1).abs().max() < 1e-12)
+    return precision(layer_norm(x, torch.ones_like(gamma), 0 * beta).mean(-1))
 
 
 def probe_gradient(layer_norm):

@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q3_2"
 points = 12
 
-MADE_FROM = "2d6442433a19aa23"
+MADE_FROM = "0a76566bb294164f"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'statistics-taken-as-constants',
@@ -839,7 +839,11 @@ MISTAKES = [{'label': 'statistics-taken-as-constants',
                                                'at': [-0.3018956, 0.26771392, 3.7516313, -2.0371617]},
                                               {'shape': [5],
                                                'norm': 3.0036265,
-                                               'at': [1.4645344, 0.97863329, 2.7954438, -1.9537259]}]}}}]
+                                               'at': [1.4645344, 0.97863329, 2.7954438, -1.9537259]}]}}},
+ {'label': 'ready-made-backward',
+  'hint': "The numbers are right, and torch's own backward function works them out. Asked are the formulas: dx from "
+          'dy, x and gamma along its three roads, and two sums over the tokens.',
+  'prints': {'probe_without_autograd': {'is': False}}}]
 
 explain = Explainer("q3_2", globals(), mistakes=MISTAKES, hidden_topics=['shapes and dtypes', 'dx', 'dgamma and dbeta', 'any leading axes', 'eps', 'constant row', 'scales', 'what changes nothing', 'against differences', 'worked by hand', 'float32', 'device'])
 

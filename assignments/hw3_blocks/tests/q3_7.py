@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q3_7"
 points = 12
 
-MADE_FROM = "e0409819c31f65dc"
+MADE_FROM = "6609263302893bc3"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'always-pre-norm',
@@ -573,18 +573,25 @@ MISTAKES = [{'label': 'always-pre-norm',
                                                                        0.94176396]}]}}},
  {'label': 'no-dropout-inside-attention',
   'hint': "Your attention weights are never dropped: the attention was built without the layer's `dropout`.",
-  'prints': {'probe_dropout_on_attention_weights': {'is': False}}}]
+  'prints': {'probe_dropout_on_attention_weights': {'is': False}}},
+ {'label': 'torchs-own-layer',
+  'hint': 'Inside your layer works nn.TransformerEncoderLayer, which this question rules out: it is what you are to '
+          'build, from self_attn, ff and the two norms.',
+  'prints': {'probe_ruled_out': {'list': [{'is': True}, {'is': False}, {'is': False}]}}}]
 
-explain = Explainer("q3_7", globals(), mistakes=MISTAKES, hidden_topics=['agrees with torchs layer', 'padding agrees with torch', 'defaults', 'small entries', 'padding never leaks', 'nothing but padding', 'gradients', 'dropout on branches', 'dropout on attention weights', 'evaluation mode', 'order of tokens', 'stack', 'float32', 'device'])
+explain = Explainer("q3_7", globals(), mistakes=MISTAKES, hidden_topics=['agrees with torchs layer', 'padding agrees with torch', 'defaults', 'small entries', 'padding never leaks', 'nothing but padding', 'gradients', 'dropout on branches', 'dropout on attention weights', 'evaluation mode', 'order of tokens', 'stack', 'float32', 'built from its parts', 'device'])
 
 """Public checks of q3_7: EncoderLayer."""
 
 import torch
 from torch import nn
 
+from course_utils.beside import run_beside
 from course_utils.checking import check, same, tensor
 from course_utils.torch_weights import encoder_layer_state
+from course_utils.work import functions_called
 
+RULED_OUT = ("multi_head_attention_forward", "scaled_dot_product_attention", "_layer_fwd")
 F64 = torch.float64
 D, HEADS, WIDTH = 6, 2, 10
 PADDING = torch.tensor([[False] * 4, [False, False, False, True]])
@@ -747,3 +754,8 @@ def probe_gradient(EncoderLayer):
     y = layer(x)
     (y * torch.linspace(-1, 1, y.numel(), dtype=F64).reshape(y.shape)).sum().backward()
     return x.grad
+
+
+def probe_ruled_out(EncoderLayer):
+    used = run_beside(functions_called, _mine(EncoderLayer, encoder_layer_state(_theirs(True))), _x())
+    return [any(call.endswith(name) for call in used) for name in RULED_OUT]

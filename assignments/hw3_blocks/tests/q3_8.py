@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q3_8"
 points = 12
 
-MADE_FROM = "80f9c92244fb06cc"
+MADE_FROM = "e8d091f559737a04"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'not-causal',
@@ -168,7 +168,8 @@ MISTAKES = [{'label': 'not-causal',
              'probe_dropout_on_feed_forward_branch': {'error': 'StudentRaised'},
              'probe_dropout_on_self_attention_weights': {'error': 'StudentRaised'},
              'probe_dropout_on_cross_attention_weights': {'error': 'StudentRaised'},
-             'probe_gradients': {'error': 'StudentRaised'}}},
+             'probe_gradients': {'error': 'StudentRaised'},
+             'probe_ruled_out': {'error': 'StudentRaised'}}},
  {'label': 'memory-never-read',
   'hint': "Another memory gives the same output: your second attention looks at the decoder's own tokens. Its keys "
           'and values come from the memory.',
@@ -855,18 +856,25 @@ MISTAKES = [{'label': 'not-causal',
              'probe_dropout_on_feed_forward_branch': {'list': [{'shape': [],
                                                                 'norm': 1.0,
                                                                 'at': [0.76662162, -0.13694401, -0.94713246,
-                                                                       0.94176396]}]}}}]
+                                                                       0.94176396]}]}}},
+ {'label': 'fused-kernel-in-self-attention',
+  'hint': 'Your self-attention calls F.scaled_dot_product_attention, which this question rules out: use the '
+          'MultiHeadAttention that you have.',
+  'prints': {'probe_ruled_out': {'list': [{'is': False}, {'is': True}, {'is': False}]}}}]
 
-explain = Explainer("q3_8", globals(), mistakes=MISTAKES, hidden_topics=['agrees with torchs layer', 'memory padding agrees with torch', 'defaults', 'small entries', 'causality', 'memory padding never leaks', 'memory of nothing but padding', 'gradients', 'dropout on branches', 'dropout on attention weights', 'evaluation mode', 'on top of an encoder', 'float32', 'device'])
+explain = Explainer("q3_8", globals(), mistakes=MISTAKES, hidden_topics=['agrees with torchs layer', 'memory padding agrees with torch', 'defaults', 'small entries', 'causality', 'memory padding never leaks', 'memory of nothing but padding', 'gradients', 'dropout on branches', 'dropout on attention weights', 'evaluation mode', 'on top of an encoder', 'float32', 'built from its parts', 'device'])
 
 """Public checks of q3_8: DecoderLayer."""
 
 import torch
 from torch import nn
 
+from course_utils.beside import run_beside
 from course_utils.checking import check, same, tensor
 from course_utils.torch_weights import decoder_layer_state
+from course_utils.work import functions_called
 
+RULED_OUT = ("multi_head_attention_forward", "scaled_dot_product_attention", "_layer_fwd")
 F64 = torch.float64
 D, HEADS, WIDTH = 6, 2, 10
 T, S = 4, 5
@@ -1049,3 +1057,8 @@ def probe_gradients(DecoderLayer):
     y = layer(x, memory)
     (y * torch.linspace(-1, 1, y.numel(), dtype=F64).reshape(y.shape)).sum().backward()
     return [torch.zeros_like(v) if v.grad is None else v.grad for v in (x, memory)]
+
+
+def probe_ruled_out(DecoderLayer):
+    used = run_beside(functions_called, _mine(DecoderLayer, decoder_layer_state(_theirs(True))), *_inputs())
+    return [any(call.endswith(name) for call in used) for name in RULED_OUT]

@@ -83,6 +83,10 @@ def test_blocked_entries(softargmax, rng):
     weights = softargmax(scores.masked_fill(blocked, -math.inf), beta=0.8)
     same(weights, expected, "the weights")
     check((weights[blocked] == 0).all(), "an entry of -inf has a weight that is not exactly 0")
+    for low in (-1e4, -3e4):  # real scores, far below 0
+        weights = softargmax(torch.tensor([low, -math.inf, low, -math.inf], dtype=torch.float32))
+        same(weights, torch.tensor([0.5, 0.0, 0.5, 0.0]), f"the weights of two scores of {low:.0f} between two of -inf "
+             "(a number in place of -inf is a score like any other)", rtol=0, atol=1e-6)
 
 
 @pytest.mark.weight(2)

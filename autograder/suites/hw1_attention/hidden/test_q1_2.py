@@ -3,8 +3,10 @@
 import pytest
 import torch
 
+from autograder.judge.faults import StudentRaised
 from autograder.suites.causes import same_or_because
-from course_utils.checking import check, number, same, tensor
+from course_utils.by_hand import without_autograd
+from course_utils.checking import Wrong, check, number, same, tensor
 
 F64 = torch.float64
 TIGHT = {"rtol": 0.0, "atol": 1e-12}
@@ -108,3 +110,16 @@ def test_saturation_is_the_frobenius_norm(saturation, rng):
         same_or_because(got, J.norm().item(), f"saturation of {n} scores", causes, rtol=1e-9, atol=1e-12)
     same(number(saturation(torch.tensor([300.0, 0.0, 300.0, 1.0], dtype=F64)), "saturation(z)"), 0.5,
          "saturation at a tie of two, all others far below", rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.weight(2)
+def test_closed_form(softmax_jacobian, in_box, rng):
+    """The Jacobian is a formula in the weights: it comes out right with autograd switched off."""
+    z = torch.randn(5, generator=rng, dtype=F64)
+    tensor(softmax_jacobian(z), "the Jacobian", (5, 5), F64)
+    try:
+        J = in_box(without_autograd, softmax_jacobian, z)
+    except StudentRaised as error:
+        raise Wrong(f"with autograd switched off your function fails ({error.type_name}): write the Jacobian as a "
+                    "formula in the weights") from None
+    same(J, _true_jacobian(z), "the Jacobian with autograd switched off", rtol=0, atol=1e-6)

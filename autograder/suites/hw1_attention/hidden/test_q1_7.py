@@ -9,6 +9,7 @@ import torch.nn.functional as F
 from autograder.suites.causes import same_or_because
 from autograder.suites.devices import device_ready
 from course_utils.checking import check, same, tensor
+from course_utils.work import functions_called
 
 F64 = torch.float64
 
@@ -282,6 +283,16 @@ def test_gradients_by_differences(attention, rng):
     options = {"raise_exception": False, "fast_mode": True, "check_undefined_grad": False}
     agrees = torch.autograd.gradcheck(lambda q, k, v: attention(q, k, v, padding, True)[0], leaves, **options)
     check(agrees, "moving q, k or v by a little changes the output by something else than the gradient says")
+
+
+@pytest.mark.weight(2)
+def test_built_from_its_parts(attention, in_box, rng):
+    """It is written with products and a softmax, not with nn.MultiheadAttention or scaled_dot_product_attention."""
+    for lead, options in (((3,), {}), ((3,), {"key_padding_mask": _padding([6, 4, 2])}), ((2, 3), {"causal": True})):
+        used = in_box(functions_called, attention, *_draw(rng, *lead), **options)
+        for name in ("multi_head_attention_forward", "scaled_dot_product_attention"):
+            check(not any(str(call).endswith(name) for call in used), f"the answer calls F.{name}, which this question "
+                  "rules out: it is what you are to build")
 
 
 @pytest.mark.weight(0.5)

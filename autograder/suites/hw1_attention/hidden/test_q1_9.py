@@ -74,6 +74,15 @@ def test_two_scores(beta_to_focus, rng):
 
 
 @pytest.mark.weight(2)
+def test_small_gaps(beta_to_focus, rng):
+    """Scores that are close together need a large beta, and are no tie: beta has no upper limit."""
+    for gap in (0.02, 1e-4):
+        scores = torch.randn(1, generator=rng, dtype=F64) + torch.tensor([0.0, gap, 0.0, -gap, -2 * gap], dtype=F64)
+        for p in (0.4, 0.9, 0.99):
+            _reaches(beta_to_focus, scores, p)
+
+
+@pytest.mark.weight(2)
 def test_no_focus_needed(beta_to_focus, rng):
     """p at or below 1/n is reached by equal weights: beta is 0."""
     for n in (4, 5, 8):

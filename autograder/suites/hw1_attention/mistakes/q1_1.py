@@ -88,3 +88,14 @@ def softargmax(scores, beta=1.0, dim=-1):
     scores *= beta
     dead = (scores == -math.inf).all(dim, keepdim=True)
     return torch.softmax(scores.masked_fill(dead, 0.0), dim).masked_fill(dead, 0.0)
+
+
+# %% minus-ten-thousand-for-blocked
+"""You write -10000 where a score is -inf. Real scores can be as low as that, and beside them a blocked place gets its
+share: keep the places in a mask, and give them weight 0 whatever the others are."""
+
+
+def softargmax(scores, beta=1.0, dim=-1):
+    blocked = scores == -math.inf
+    weights = torch.softmax(beta * scores.masked_fill(blocked, -1e4), dim)
+    return torch.where(blocked.all(dim, keepdim=True), torch.zeros_like(weights), weights)

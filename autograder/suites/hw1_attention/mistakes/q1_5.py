@@ -26,7 +26,8 @@ class AttentionSeq2Seq(nn.Module):
 
 # %% encoder-state-after-padding
 """The decoder starts from the encoder's state after the padding, so padding reaches the logits although
-attention hides it. Start from the state at the last real token of each sentence."""
+attention hides it. Start from the state at the last real token of each sentence (and read the source from left to
+right only: a GRU that also reads backwards carries the padding to every state)."""
 class AttentionSeq2Seq(nn.Module):
     def __init__(self, vocab_src, vocab_tgt, d_model):
         super().__init__()

@@ -320,3 +320,21 @@ def attention(q, k, v, key_padding_mask=None, causal=False, beta=None):
         blocked = blocked | key_padding_mask.view(-1, *[1] * (q.dim() - 2), S)
     weights = softargmax(scores.masked_fill(blocked, -math.inf))
     return weights @ v, weights
+
+
+# %% fused-kernel-for-the-output
+"""Your output comes from F.scaled_dot_product_attention, which this question rules out: it is what you are to build.
+You have the weights already; multiply them by the values."""
+
+
+def attention(q, k, v, key_padding_mask=None, causal=False, beta=None):
+    T, S = q.shape[-2], k.shape[-2]
+    blocked = torch.zeros(*q.shape[:-1], S, dtype=torch.bool, device=q.device)
+    if causal:
+        blocked = blocked | torch.ones(T, S, dtype=torch.bool, device=q.device).triu(S - T + 1)
+    if key_padding_mask is not None:
+        blocked = blocked | key_padding_mask.reshape(len(q), *[1] * (q.dim() - 2), S)
+    scale = 1 / math.sqrt(q.shape[-1]) if beta is None else beta
+    weights = softargmax((scale * q @ k.mT).masked_fill(blocked, -math.inf))
+    out = F.scaled_dot_product_attention(q, k, v, attn_mask=~blocked, scale=scale)
+    return out.masked_fill(blocked.all(-1, keepdim=True), 0.0), weights

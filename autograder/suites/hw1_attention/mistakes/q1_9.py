@@ -170,3 +170,44 @@ def beta_to_focus(scores, p):
     while largest(beta) < p:
         beta, step = beta + step, step * 1.01
     return beta
+
+
+# %% beta-at-most-a-hundred
+"""Your search never looks beyond beta = 100. Scores that lie close together need more: find an upper end first, by
+doubling until it is enough."""
+
+
+def beta_to_focus(scores, p):
+    gaps = scores.max().double() - scores.double()
+    n, m = len(gaps), int((gaps == 0).sum())
+    if p <= 1 / n:
+        return 0.0
+    if p >= 1 / m:
+        return math.inf
+    low, high = 0.0, 100.0
+    for _ in range(200):
+        middle = (low + high) / 2
+        low, high = (low, middle) if torch.exp(-middle * gaps).sum() <= 1 / p else (middle, high)
+    return high
+
+
+# %% near-scores-tied
+"""You count scores as tied when they are merely close. Tied means equal: however small the gap, a large enough beta
+tells them apart."""
+
+
+def beta_to_focus(scores, p):
+    gaps = scores.max().double() - scores.double()
+    near = gaps < 1e-3
+    n, m = len(gaps), int(near.sum())
+    if p <= 1 / n:
+        return 0.0
+    if p >= 1 / m:
+        return math.inf
+    low, high, rest = 0.0, 1.0, gaps[~near]
+    while torch.exp(-high * rest).sum() > 1 / p - m:
+        high *= 2
+    for _ in range(200):
+        middle = (low + high) / 2
+        low, high = (low, middle) if torch.exp(-middle * rest).sum() <= 1 / p - m else (middle, high)
+    return high

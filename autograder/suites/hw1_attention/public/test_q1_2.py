@@ -4,7 +4,10 @@ import math
 
 import torch
 
+from course_utils.beside import run_beside
+from course_utils.by_hand import without_autograd
 from course_utils.checking import check, number, same, tensor
+from course_utils.fingerprints import precision
 
 
 def test_worked_numbers(softmax_jacobian):
@@ -60,7 +63,7 @@ def probe_jacobian_float32(softmax_jacobian):
 
 
 def probe_jacobian_precision(softmax_jacobian):
-    return bool(softmax_jacobian(_z(5)).sum(-1).abs().max() < 1e-12)
+    return precision(softmax_jacobian(_z(5)).sum(-1))
 
 
 def probe_jacobian_dtype(softmax_jacobian):
@@ -85,3 +88,12 @@ def probe_saturation_wide(saturation):
 
 def probe_saturation_saturated(saturation):
     return saturation(torch.tensor([-3.0, 1.0, 100.0, 5.0, -1.0], dtype=torch.float64))
+
+
+def probe_without_autograd(softmax_jacobian):
+    softmax_jacobian(_z(4))
+    try:
+        run_beside(without_autograd, softmax_jacobian, _z(4))
+    except Exception:
+        return False
+    return True

@@ -87,3 +87,7 @@ def probe_tie_never(beta_to_focus):
 
 def probe_all_equal(beta_to_focus):
     return beta_to_focus(torch.full((4,), 1.5, dtype=F64), 0.5)
+
+
+def probe_small_gap(beta_to_focus):
+    return beta_to_focus(torch.tensor([0.0, 1e-4, -1e-4, 0.0], dtype=torch.float64), 0.9)

@@ -5,9 +5,10 @@ import math
 import pytest
 import torch
 
+from autograder.judge.faults import StudentRaised
 from autograder.suites.causes import same_or_because
-from course_utils.checking import check, same, tensor
-from course_utils.stepwise import decode_stepwise, decode_together, work_per_step
+from course_utils.checking import Wrong, check, same, tensor
+from course_utils.stepwise import decode_stepwise, decode_together, shared_state, work_per_step
 from course_utils.twins import projection_weights, torch_twin, twin_attention
 from course_utils.work import growth_exponent
 
@@ -119,11 +120,16 @@ def test_caches_are_apart(MultiHeadAttention, KVCache, cached_step, in_box, rng)
     """Two sequences in turns, each with its own KVCache(), give what each gives alone."""
     mha, weights = _module(MultiHeadAttention, rng)
     first, second = _tokens(rng), _tokens(rng)
-    got = in_box(decode_together, cached_step, KVCache, mha, [first, second])
-    for x, steps, which in zip((first, second), got, ("first", "second"), strict=True):
-        expected = twin_attention(torch_twin(weights, H), x, x, x, causal=True)[0].detach()
-        same(_joined(steps, x), expected, f"the outputs of the {which} of two sequences in turns (do the caches share "
-             "something: an attribute of the class, a global, a default argument?)")
+    try:
+        got = in_box(decode_together, cached_step, KVCache, mha, [first, second])
+        for x, steps, which in zip((first, second), got, ("first", "second"), strict=True):
+            expected = twin_attention(torch_twin(weights, H), x, x, x, causal=True)[0].detach()
+            same(_joined(steps, x), expected, f"the outputs of the {which} of two sequences in turns (do the caches "
+                 "share something: an attribute of the class, a global, a default argument?)")
+    except (Wrong, StudentRaised) as error:
+        shared = in_box(shared_state, KVCache)
+        check(not shared, f"two new caches have the same {', '.join(map(str, shared))}", mistake="cache-shared-by-all")
+        raise error from None
 
 
 def test_a_new_cache_is_empty(MultiHeadAttention, KVCache, cached_step, in_box, rng):

@@ -128,3 +128,26 @@ def cached_step(mha, x_t, cache):
         fade, e = torch.exp(top - new), torch.exp(z - new)
         total, acc, top = total * fade + e, acc * fade + e * value, new
     return mha.o_proj(merge_heads(acc / total)), cache
+
+
+# %% head-by-head-and-key-by-key
+"""Loops over the heads and over the keys, with tensors of one token only."""
+
+
+class KVCache:
+    def __init__(self):
+        self.keys, self.values = [], []
+
+
+def cached_step(mha, x_t, cache):
+    width = x_t.shape[-1] // mha.n_heads
+    q, k, v = mha.q_proj(x_t)[:, 0], mha.k_proj(x_t)[:, 0], mha.v_proj(x_t)[:, 0]  # [B, D]
+    cache.keys.append(k)
+    cache.values.append(v)
+    heads = []
+    for h in range(mha.n_heads):
+        part = slice(h * width, (h + 1) * width)
+        scores = torch.stack([(q[:, part] * key[:, part]).sum(-1) for key in cache.keys], dim=1) / width**0.5  # [B, t]
+        a = torch.softmax(scores, dim=1)
+        heads.append(sum(a[:, i : i + 1] * value[:, part] for i, value in enumerate(cache.values)))
+    return mha.o_proj(torch.cat(heads, -1))[:, None], cache

@@ -12,6 +12,7 @@ from autograder.suites.causes import same_or_because
 from autograder.suites.devices import device_ready
 from course_utils.checking import Wrong, check, same, tensor
 from course_utils.torch_weights import decoder_layer_state, encoder_layer_state
+from course_utils.work import functions_called
 
 F64 = torch.float64
 D, HEADS, WIDTH = 12, 3, 20
@@ -391,6 +392,19 @@ def test_float32(DecoderLayer, rng):
     layer.float()
     got = tensor(layer(x.float(), memory.float(), memory_padding_mask=PADDING), "the output", x.shape, torch.float32)
     same(got, _expected(theirs, x, memory, PADDING).float(), "the output", rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.weight(2)
+def test_built_from_its_parts(DecoderLayer, in_box, rng):
+    """It is built from its parts, not with torch's own layer, nn.MultiheadAttention or scaled_dot_product_attention."""
+    for norm_first in (True, False):
+        layer = DecoderLayer(D, HEADS, WIDTH, norm_first=norm_first)
+        layer.eval()
+        for options in ({}, {"memory_padding_mask": PADDING}):
+            used = in_box(functions_called, layer, *(v.float() for v in _draw(rng)), **options)
+            for name in ("multi_head_attention_forward", "scaled_dot_product_attention", "_layer_fwd"):
+                check(not any(str(call).endswith(name) for call in used), f"the answer calls torch's {name}, which "
+                      "this question rules out: it is what you are to build")
 
 
 @pytest.mark.weight(0.5)

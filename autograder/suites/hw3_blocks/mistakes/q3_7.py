@@ -514,3 +514,32 @@ class EncoderLayer(nn.Module):
             return x + self.think(self.norm2(x))
         x = self.norm1(x + self.attend(x, key_padding_mask))
         return self.norm2(x + self.think(x))
+
+
+# %% torchs-own-layer
+"""Inside your layer works nn.TransformerEncoderLayer, which this question rules out: it is what you are to build, from
+self_attn, ff and the two norms."""
+
+
+class EncoderLayer(nn.Module):
+    def __init__(self, d_model, n_heads, d_ff, dropout=0.0, norm_first=True):
+        super().__init__()
+        self.self_attn = MultiHeadAttention(d_model, n_heads, dropout)
+        self.ff = FeedForward(d_model, d_ff, "gelu", dropout)
+        self.norm1, self.norm2 = nn.LayerNorm(d_model), nn.LayerNorm(d_model)
+        self.options = {"dropout": dropout, "norm_first": norm_first}
+
+    def forward(self, x, key_padding_mask=None):
+        attn, ff = self.self_attn, self.ff
+        d_ff, d_model = ff.fc1.weight.shape
+        theirs = nn.TransformerEncoderLayer(d_model, attn.n_heads, d_ff, activation="gelu", batch_first=True,
+                                            **self.options).to(x)
+        theirs.train(self.training)
+        state = {}
+        for kind in ("weight", "bias"):
+            joined = torch.cat([getattr(p, kind) for p in (attn.q_proj, attn.k_proj, attn.v_proj)])
+            state[f"self_attn.in_proj_{kind}"] = joined
+            parts = {"self_attn.out_proj": attn.o_proj, "linear1": ff.fc1, "linear2": ff.fc2, "norm1": self.norm1,
+                     "norm2": self.norm2}
+            state |= {f"{name}.{kind}": getattr(part, kind) for name, part in parts.items()}
+        return torch.func.functional_call(theirs, state, (x,), {"src_key_padding_mask": key_padding_mask})

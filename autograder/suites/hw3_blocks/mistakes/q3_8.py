@@ -597,3 +597,32 @@ class DecoderLayer(nn.Module):
         x = self.norm1(x + self.attend(x))
         x = self.norm2(x + self.look_up(x, memory, memory_padding_mask))
         return self.norm3(x + self.think(x))
+
+
+# %% fused-kernel-in-self-attention
+"""Your self-attention calls F.scaled_dot_product_attention, which this question rules out: use the MultiHeadAttention
+that you have."""
+
+
+class DecoderLayer(nn.Module):
+    def __init__(self, d_model, n_heads, d_ff, dropout=0.0, norm_first=True):
+        super().__init__()
+        self.self_attn = MultiHeadAttention(d_model, n_heads, dropout)
+        self.cross_attn = MultiHeadAttention(d_model, n_heads, dropout)
+        self.ff = FeedForward(d_model, d_ff, "gelu", dropout)
+        self.norm1, self.norm2, self.norm3 = (nn.LayerNorm(d_model) for _ in range(3))
+        self.drop, self.norm_first = nn.Dropout(dropout), norm_first
+
+    def look_back(self, x):
+        attn = self.self_attn
+        q, k, v = (split_heads(p(x), attn.n_heads) for p in (attn.q_proj, attn.k_proj, attn.v_proj))
+        p = attn.dropout if self.training else 0.0
+        return attn.o_proj(merge_heads(F.scaled_dot_product_attention(q, k, v, is_causal=True, dropout_p=p)))
+
+    def forward(self, x, memory, memory_padding_mask=None):
+        def look(y):
+            return self.cross_attn(y, memory, memory, memory_padding_mask)[0]
+
+        for norm, branch in ((self.norm1, self.look_back), (self.norm2, look), (self.norm3, self.ff)):
+            x = x + self.drop(branch(norm(x))) if self.norm_first else norm(x + self.drop(branch(x)))
+        return x

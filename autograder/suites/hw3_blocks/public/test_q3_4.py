@@ -73,20 +73,18 @@ def probe_last_line_negative(radius_lines):
     return number(radius_lines(X, -1.7, 0.4)[-1], "the last line")
 
 
-def probe_all_lines_right(radius_lines):
-    return [abs(number(v, "a line") - 1.7 * math.sqrt(5)) < 1e-9 for v in radius_lines(X, 1.7, 0.4)][:3]
+def _wrong_values(lines, radius):
+    """The values among the lines that are not the radius, in units of it: the same wherever the broken line stands."""
+    ratios = [number(v, "a line") / radius for v in lines]
+    return sorted({round(r, 6) for r in ratios if not math.isclose(r, 1.0, rel_tol=1e-9)})
 
 
-def probe_first_broken_step(radius_lines):
-    values = [number(v, "a line") for v in radius_lines(X, -1.7, 0.4)]
-    broken = [not math.isclose(a, b, rel_tol=1e-9) for a, b in zip(values, values[1:], strict=False)]
-    return broken.index(True) if True in broken else -1
+def probe_wrong_values(radius_lines):
+    return _wrong_values(radius_lines(X, 1.7, 0.4), 1.7 * math.sqrt(5))
 
 
-def probe_first_broken_step_positive(radius_lines):
-    values = [number(v, "a line") for v in radius_lines(X, 1.7, 0.4)]
-    broken = [not math.isclose(a, b, rel_tol=1e-9) for a, b in zip(values, values[1:], strict=False)]
-    return broken.index(True) if True in broken else -1
+def probe_wrong_values_negative(radius_lines):
+    return _wrong_values(radius_lines(X, -1.7, 0.4), 1.7 * math.sqrt(5))
 
 
 def probe_first_wrong_value(radius_lines):

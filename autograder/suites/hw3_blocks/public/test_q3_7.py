@@ -3,9 +3,12 @@
 import torch
 from torch import nn
 
+from course_utils.beside import run_beside
 from course_utils.checking import check, same, tensor
 from course_utils.torch_weights import encoder_layer_state
+from course_utils.work import functions_called
 
+RULED_OUT = ("multi_head_attention_forward", "scaled_dot_product_attention", "_layer_fwd")
 F64 = torch.float64
 D, HEADS, WIDTH = 6, 2, 10
 PADDING = torch.tensor([[False] * 4, [False, False, False, True]])
@@ -160,3 +163,8 @@ def probe_gradient(EncoderLayer):
     y = layer(x)
     (y * torch.linspace(-1, 1, y.numel(), dtype=F64).reshape(y.shape)).sum().backward()
     return x.grad
+
+
+def probe_ruled_out(EncoderLayer):
+    used = run_beside(functions_called, _mine(EncoderLayer, encoder_layer_state(_theirs(True))), _x())
+    return [any(call.endswith(name) for call in used) for name in RULED_OUT]
