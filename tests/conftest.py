@@ -95,11 +95,21 @@ def _catalogue(name: str, bodies: list[str]) -> str:
 @pytest.fixture
 def tiny(tmp_path: Path) -> Path:
     """A course folder with one tiny homework and its suites, all in order."""
-    suite = tmp_path / "autograder" / "suites" / "hw9_tiny"
-    (tmp_path / "solutions").mkdir()
-    (tmp_path / "solutions" / "hw9_tiny.py").write_text(SOURCE)
-    for folder in ("public", "hidden", "mistakes", "variants"):
-        (suite / folder).mkdir(parents=True)
+    return _write_tiny(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def write_tiny() -> Callable[[Path], Path]:
+    """Writes such a course into an empty folder, for fixtures that several tests share."""
+    return _write_tiny
+
+
+def _write_tiny(folder: Path) -> Path:
+    suite = folder / "autograder" / "suites" / "hw9_tiny"
+    (folder / "solutions").mkdir()
+    (folder / "solutions" / "hw9_tiny.py").write_text(SOURCE)
+    for part in ("public", "hidden", "mistakes", "variants"):
+        (suite / part).mkdir(parents=True)
     for question, name, value in (("q9_1", "twice", 8.0), ("q9_2", "half", 2.0)):
         (suite / "public" / f"test_{question}.py").write_text("\n" + CHECK.format(name=name, value=value))
         (suite / "hidden" / f"test_{question}.py").write_text("\n" + HIDDEN.format(name=name))
@@ -107,7 +117,7 @@ def tiny(tmp_path: Path) -> Path:
         right = ["x + x", "2.0 * x", "x * 2"] if name == "twice" else ["0.5 * x", "x * 0.5", "x - x / 2"]
         (suite / "mistakes" / f"{question}.py").write_text(_catalogue(name, wrong))
         (suite / "variants" / f"{question}.py").write_text(_catalogue(name, right))
-    return tmp_path
+    return folder
 
 
 @dataclass(frozen=True)

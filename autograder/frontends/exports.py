@@ -76,10 +76,12 @@ def _roster(path: Path, grades: list[Row]) -> Roster:
     """The roster with everybody's grade beside them, found by any identifier of theirs."""
     try:
         with open(path, encoding="utf-8-sig", newline="") as file:
-            reader = csv.DictReader(file, restval="")
-            people = [{key: value for key, value in row.items() if key} for row in reader]
-            people = [person for person in people if person.get("Student", "").strip() != POSSIBLE]
-            roster = Roster(list(reader.fieldnames or []), people)
+            heads = file.readline()
+            file.seek(0)
+            delimiter = ";" if heads.count(";") > heads.count(",") else ","  # Canvas asks the user's locale
+            reader = csv.DictReader(file, restval="", delimiter=delimiter)
+            rows = [{key: value for key, value in row.items() if key} for row in reader]
+            roster = Roster(list(reader.fieldnames or []), [row for row in rows if _is_person(row)])
     except (OSError, UnicodeDecodeError) as error:
         raise BadInput(f"The roster {path} cannot be read ({error}).") from None
     if not set(IDENTIFIERS) & set(roster.columns):
@@ -97,6 +99,12 @@ def _roster(path: Path, grades: list[Row]) -> Roster:
     return roster
 
 
+def _is_person(row: Row) -> bool:
+    """Canvas has rows about the assignments too: the points possible, and which of them are posted by hand."""
+    named = [row[column].strip() for column in IDENTIFIERS if column in row]
+    return not named or (any(named) and POSSIBLE not in named)
+
+
 def _canvas(homework: Homework, roster: Roster) -> list[list[str]]:
     """Canvas' own columns, then the assignment; with the row of points possible that Canvas expects."""
     column = next((name for name in roster.columns if name.startswith(homework.name)), homework.name)
@@ -109,7 +117,7 @@ def _canvas(homework: Homework, roster: Roster) -> list[list[str]]:
 
 def _gradescope(homework: Homework, roster: Roster) -> list[list[str]]:
     """The columns of Gradescope's own grade files."""
-    questions = [f"{number}: {asked.id} ({asked.points:g} pts)" for number, asked in enumerate(homework.graded, 1)]
+    questions = [f"{number}: {asked.id} ({float(asked.points)} pts)" for number, asked in enumerate(homework.graded, 1)]
     table = [[*GRADESCOPE, "Total Score", "Max Points", "Status", *questions]]
     for person, grade in zip(roster.people, roster.grades, strict=True):
         known = person or {"SID": _student(grade)}

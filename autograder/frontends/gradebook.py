@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
+import sqlalchemy
 import sqlalchemy.exc
 from nbgrader.api import Grade, Gradebook, MissingEntry, SubmittedNotebook
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.preprocessors import AssignLatePenalties, SaveCells
-from nbgrader.utils import setenv
 from traitlets.config import Config
 from traitlets.config.loader import PyFileConfigLoader
 
@@ -42,7 +42,7 @@ def add_assignment(url: str, homework: Homework) -> None:
     try:
         SaveCells().preprocess(student_notebook(homework), {"nbgrader": told})
     except RuntimeError as error:  # nbgrader's: cells came or went although there are submissions
-        raise BadInput(f"The gradebook {url} has submissions to an older {homework.name}. {error}.") from None
+        raise BadInput(f"The gradebook {_shown(url)} has submissions to an older {homework.name}. {error}.") from None
 
 
 class GradebookDesk:
@@ -148,17 +148,32 @@ def _check_points(notebook: Any, homework: Homework, url: str) -> None:
     if there != here:
         different = ", ".join(sorted(name for name in {*there, *here} if there.get(name) != here.get(name)))
         raise BadInput(
-            f"The gradebook {url} has other questions or points for {homework.name} ({different}). "
+            f"The gradebook {_shown(url)} has other questions or points for {homework.name} ({different}). "
             "Run `autograder nbgrader init` on its course again."
         )
 
 
 @contextmanager
 def _open(url: str) -> Iterator[Gradebook]:
-    programs = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"  # a new one needs alembic
+    before = os.environ.get("PATH", os.defpath)
+    os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{before}"  # a new one needs alembic
     try:
-        with setenv(PATH=programs), Gradebook(url) as gradebook:
+        with Gradebook(url) as gradebook:
             yield gradebook
-    except (sqlalchemy.exc.SQLAlchemyError, ImportError) as error:
+    except ImportError as error:
+        remedy = "For PostgreSQL: pip install 'psycopg[binary]'."
+        raise BadInput(f"The gradebook {_shown(url)} needs a database driver ({error}). {remedy}") from None
+    except sqlalchemy.exc.SQLAlchemyError as error:
         reason = str(error).splitlines()[0]
-        raise BadInput(f"The gradebook {url} cannot be used ({reason}). Nothing is lost: run again later.") from None
+        told = f"The gradebook {_shown(url)} cannot be used ({reason}). Nothing is lost: run again later."
+        raise BadInput(told) from None
+    finally:
+        os.environ["PATH"] = before
+
+
+def _shown(url: str) -> str:
+    """The address without its password."""
+    try:
+        return sqlalchemy.make_url(url).render_as_string(hide_password=True)
+    except sqlalchemy.exc.ArgumentError:
+        return url

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from autograder.frontends.gradescope_run import Settings
 from autograder.homework import Homework
-from autograder.places import COURSE_UTILS, LOCK, PACKAGE, REPOSITORY, SOLUTIONS
+from autograder.places import ASSIGNMENTS, COURSE_UTILS, LOCK, PACKAGE, REPOSITORY, SOLUTIONS
 
 LEFT_OUT = {"__pycache__", ".ipynb_checkpoints", "suites"}
 
@@ -45,6 +45,8 @@ def bundle_files(homework: Homework, settings: Settings) -> dict[str, bytes]:
                 files[f"{place}/{inside.as_posix()}"] = path.read_bytes()
     for path in sorted((PACKAGE / "suites").glob("*.py")):  # what all suites share
         files[f"course/autograder/suites/{path.name}"] = path.read_bytes()
+    for path in sorted((ASSIGNMENTS / homework.name / "tests").glob("*.py")):  # fingerprints of the known mistakes
+        files[f"course/assignments/{homework.name}/tests/{path.name}"] = path.read_bytes()
     files["course/requirements.lock"] = LOCK.read_bytes()
     files["course/pyproject.toml"] = (REPOSITORY / "pyproject.toml").read_bytes()
     files["settings.json"] = (json.dumps(asdict(settings), indent=1) + "\n").encode()
@@ -56,12 +58,23 @@ def bundle_files(homework: Homework, settings: Settings) -> dict[str, bytes]:
 SETUP = """\
 #!/usr/bin/env bash
 # Runs once, when Gradescope builds the container.
-set -e
+set -euo pipefail
+export DEBIAN_FRONTEND=noninteractive
 apt-get update
-apt-get install -y python3 python3-venv
-apt-get install -y bubblewrap || echo "no bubblewrap: student code will run as a user without rights"
-python3 -m venv /autograder/venv
-/autograder/venv/bin/pip install --no-cache-dir -r /autograder/source/course/requirements.lock
+apt-get install -y --no-install-recommends python3 python3-venv
+python=python3
+if ! python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then  # Ubuntu 22.04
+  apt-get install -y --no-install-recommends python3.11 python3.11-venv
+  python=python3.11
+fi
+apt-get install -y --no-install-recommends bubblewrap ||
+  echo "no bubblewrap: student code will run as a user without rights"
+lock=/autograder/source/course/requirements.lock
+torch=$(grep '^torch==' "$lock")
+"$python" -m venv /autograder/venv
+install() { /autograder/venv/bin/pip install --no-cache-dir "$@"; }
+install --index-url https://download.pytorch.org/whl/cpu "$torch" || install "$torch"  # a fraction of the size
+install -r "$lock"
 """
 
 RUN = """\

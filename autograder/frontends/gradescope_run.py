@@ -10,13 +10,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from autograder.box.sandbox import pick
+from autograder.box.keeper import pick
 from autograder.frontends.judged import judged
 from autograder.frontends.late import LatePolicy
 from autograder.frontends.messages import case_line
 from autograder.judge.verdicts import Infrastructure
 
 SUFFIXES = (".ipynb", ".py")
+SECRET = ("source/course/autograder", "source/course/solutions", "source/course/assignments")
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ def main(folder: Path) -> int:
 def hide(folder: Path) -> None:
     """As root, close what a box's user must not read, should the kernel offer no better walls."""
     if os.geteuid() == 0:
-        for name in ("source/course/autograder", "source/course/solutions", "submission", "results"):
+        for name in (*SECRET, "submission", "results"):
             if (folder / name).is_dir():
                 os.chmod(folder / name, 0o700)
         for name in ("submission_metadata.json", "source/settings.json"):

@@ -12,14 +12,28 @@ from typing import Any
 from autograder.judge.verdicts import Infrastructure
 
 
+class Judging:
+    """The judge at work on one file, from the moment this is made; the caller may do other things meanwhile."""
+
+    def __init__(self, homework: str, path: Path, sandbox: str = "auto") -> None:
+        self._out = tempfile.TemporaryDirectory()
+        command = [sys.executable, "-P", "-m", "autograder", "grade", str(path), "--assignment", homework]
+        command += ["--out", self._out.name, "--jobs", "1", "--sandbox", sandbox]
+        self._process = subprocess.Popen(
+            command, cwd="/", text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL
+        )
+
+    def feedback(self) -> dict[str, Any]:
+        """What feedback/<student>.json says; raises `Infrastructure` where the file could not be graded."""
+        with self._out as out:
+            said, _ = self._process.communicate()
+            pages = list(Path(out, "feedback").glob("*.json"))
+            feedback = json.loads(pages[0].read_text()) if pages else {}
+        if not feedback or feedback["status"] == "infrastructure":
+            raise Infrastructure(f"The judge could not grade this: {said[-2000:].strip()}")
+        return dict(feedback)
+
+
 def judged(homework: str, path: Path, sandbox: str = "auto") -> dict[str, Any]:
     """The feedback on one file, as in feedback/<student>.json; raises `Infrastructure` where it could not be graded."""
-    with tempfile.TemporaryDirectory() as out:
-        command = [sys.executable, "-P", "-m", "autograder", "grade", str(path), "--assignment", homework]
-        command += ["--out", out, "--jobs", "1", "--sandbox", sandbox]
-        done = subprocess.run(command, cwd="/", text=True, capture_output=True)
-        pages = list(Path(out, "feedback").glob("*.json"))
-        feedback = json.loads(pages[0].read_text()) if pages else {}
-    if not feedback or feedback["status"] == "infrastructure":
-        raise Infrastructure(f"The judge could not grade this: {done.stdout[-1000:]}{done.stderr[-1000:]}".strip())
-    return dict(feedback)
+    return Judging(homework, path, sandbox).feedback()

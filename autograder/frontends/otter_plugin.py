@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -11,18 +12,27 @@ from otter.plugins import AbstractOtterPlugin
 from otter.test_files import GradingResults
 from otter.test_files.abstract_test import TestCase, TestCaseResult, TestFile
 
-from autograder.frontends.judged import judged
+from autograder.frontends.judged import Judging
 
 
 class JudgePlugin(AbstractOtterPlugin):  # type: ignore[misc]
     """Hands otter nothing to run, and fills in the judge's scores and messages afterwards."""
 
+    _judging: Judging
+    _copy: tempfile.TemporaryDirectory[str]
     _feedback: dict[str, Any]
 
     def before_grading(self, config: Any) -> None:
-        """Judge the file, then clear its folder: otter would unpickle `.OTTER_LOG`, its kernel import what is there."""
+        """Give the judge a copy, then clear the folder; the judge is at work while otter starts its kernel.
+
+        otter would unpickle `.OTTER_LOG`, and its kernel import what lies there.
+        """
         submission = Path(self.submission_path)
-        self._feedback = judged(self.plugin_config["homework"], submission, self.plugin_config.get("sandbox", "auto"))
+        self._copy = tempfile.TemporaryDirectory()
+        copy = Path(self._copy.name, "submission")
+        shutil.copytree(submission.parent, copy, symlinks=True, ignore=shutil.ignore_patterns("tests"))
+        wanted = self.plugin_config
+        self._judging = Judging(wanted["homework"], copy / submission.name, wanted.get("sandbox", "auto"))
         for path in submission.parent.iterdir():
             if path.name == "tests" or path == submission:
                 continue
@@ -37,6 +47,8 @@ class JudgePlugin(AbstractOtterPlugin):  # type: ignore[misc]
 
     def after_grading(self, results: GradingResults) -> None:
         """The judge's results in the places that the zip has for them."""
+        with self._copy:
+            self._feedback = self._judging.feedback()
         for question in self._feedback["questions"]:
             if question["text"] is None:
                 _fill(results.results[question["question"]], question)

@@ -38,6 +38,7 @@ def test_canvas_gets_its_own_columns_back_with_the_assignment_filled_in(results:
     roster = tmp_path / "canvas.csv"
     roster.write_text(
         "Student,ID,SIS User ID,SIS Login ID,Section,hw1_attention (99)\n"
+        ",,,,,Manual Posting\n"
         "    Points Possible,,,,,100\n"
         '"Lovelace, Ada",4711,s1,al,"A, ""first""",\n'
         '"Byron, Ada",4712,s2,ADA@example.org,A,\n'
@@ -53,12 +54,19 @@ def test_canvas_gets_its_own_columns_back_with_the_assignment_filled_in(results:
     assert [row["total"] for row in rows(tmp_path / "out-unknown.csv")] == ["7"]
 
 
+def test_canvas_may_separate_by_semicolons(results: Path, tmp_path: Path) -> None:
+    roster = tmp_path / "canvas.csv"
+    roster.write_text("Student;ID;SIS User ID;SIS Login ID;Section\nLovelace, Ada;4711;s1;al;A\n")
+    done = export(results, "canvas", roster, tmp_path / "out.csv")
+    assert [row["hw1_attention"] for row in rows(done.path)] == ["100", "60.5"] and not done.missing
+
+
 def test_gradescope_gets_totals_and_questions(results: Path, tmp_path: Path) -> None:
     roster = tmp_path / "roster.csv"
     roster.write_text("First Name,Last Name,SID,Email\nAda,Byron,17,ada@example.org\n")
     (row,) = rows(export(results, "gradescope", roster, tmp_path / "out.csv").path)
     assert (row["SID"], row["Total Score"], row["Max Points"], row["Status"]) == ("17", "94", "100", "Graded")
-    assert row["1: q1_1 (6 pts)"] == "1"
+    assert row["1: q1_1 (6.0 pts)"] == "1"
 
 
 @pytest.mark.parametrize("to", ["canvas", "gradescope", "csv", "nbgrader"])

@@ -39,14 +39,13 @@ def follows_the_specification(results: dict[str, Any]) -> None:
 
 
 @pytest.fixture
-def container(course: Path, autograder) -> Iterator[Path]:
+def container(built: Path) -> Iterator[Path]:
     """The folder /autograder of a container, with the bundle unpacked as Gradescope does; open to all users."""
-    autograder("gradescope", HOMEWORK, "--out", "out", "--attempts", "3")
     folder = Path(tempfile.mkdtemp())
     folder.chmod(0o755)
     for name in ("source", "submission", "results"):
         (folder / name).mkdir()
-    with zipfile.ZipFile(course / "out" / f"{HOMEWORK}-gradescope.zip") as bundle:
+    with zipfile.ZipFile(built / "out" / f"{HOMEWORK}-gradescope.zip") as bundle:
         bundle.extractall(folder / "source")
     shutil.copy(folder / "source" / "run_autograder", folder)
     (folder / "run_autograder").chmod(0o755)
@@ -70,23 +69,23 @@ def metadata(
     (container / "submission_metadata.json").write_text(json.dumps(told))
 
 
-def grade(container: Path, run, **more: str) -> dict[str, Any]:
-    run(str(container / "run_autograder"), cwd=container, AUTOGRADER_PYTHON=sys.executable, **more)
+def grade(container: Path, course, **more: str) -> dict[str, Any]:
+    course.run(str(container / "run_autograder"), cwd=container, AUTOGRADER_PYTHON=sys.executable, **more)
     results = json.loads((container / "results" / "results.json").read_text())
     follows_the_specification(results)
     return results
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="Gradescope's containers run as root")
-def test_as_root_without_bubblewrap_the_box_is_a_user_who_sees_no_tests(course: Path, container: Path, run) -> None:
+def test_as_root_without_bubblewrap_the_box_is_a_user_who_sees_no_tests(course, container: Path) -> None:
     spy = f"import os\nfound = [n for _, _, names in os.walk({str(container)!r}) for n in names if 'q9_' in n]\n"
     spy += "raise RuntimeError(f'seen {found} as {os.getuid()}')"
-    notebook = json.loads((course / "class" / "ben.ipynb").read_text())
+    notebook = json.loads((course.path / "class" / "ben.ipynb").read_text())
     notebook["cells"].insert(0, {"cell_type": "code", "id": "spy", "metadata": {}, "outputs": [],
                                  "execution_count": None, "source": spy})  # fmt: skip
     (container / "submission" / "my notebook.ipynb").write_text(json.dumps(notebook))
     metadata(container, created="2026-11-11T12:30:00.000000-08:00")
-    results = grade(container, run, AUTOGRADER_SANDBOX="process")
+    results = grade(container, course, AUTOGRADER_SANDBOX="process")
     assert results["extra_data"]["box"] == "process" and results["extra_data"]["questions"] == {"q9_1": 60, "q9_2": 0}
     assert "seen [] as" in results["output"] and "as 0" not in results["output"]
     assert results["score"] == 60 - 12 and "Late by 24.5 hours: 12 of 60 points" in results["output"]
@@ -101,31 +100,30 @@ def test_as_root_without_bubblewrap_the_box_is_a_user_who_sees_no_tests(course: 
         assert "PermissionError" in peek.stderr, secret
 
 
-def test_what_is_not_graded_is_told_and_a_fault_of_ours_costs_nobody_a_point(
-    container: Path, course: Path, run
-) -> None:
+def test_what_is_not_graded_is_told_and_a_fault_of_ours_costs_nobody_a_point(container: Path, course) -> None:
     metadata(container, scores=(10, 80, 40))
-    results = grade(container, run)
+    results = grade(container, course)
     assert results["score"] == 40 and "3 of 3 attempts" in results["output"]
 
     metadata(container, scores=(10,))
     (container / "submission" / "essay.txt").write_text("hello")
-    results = grade(container, run)
+    results = grade(container, course)
     assert results["score"] == 0 and f"Hand in {HOMEWORK}.ipynb" in results["output"]
 
     (container / "results" / "results.json").unlink()
-    shutil.copy(course / "class" / "ada.ipynb", container / "submission")
+    shutil.copy(course.path / "class" / "ada.ipynb", container / "submission")
     options = {"AUTOGRADER_PYTHON": sys.executable, "AUTOGRADER_SANDBOX": "glass"}
-    told = run(str(container / "run_autograder"), cwd=container, fails=True, **options)
+    told = course.run(str(container / "run_autograder"), cwd=container, fails=True, **options)
     assert "no sandbox called glass" in told.stderr and "Traceback" not in told.stderr
     assert not (container / "results" / "results.json").exists()
 
 
-def test_the_bundle_holds_one_homework_and_no_class(course: Path, container: Path) -> None:
+def test_the_bundle_holds_one_homework_and_no_class(container: Path) -> None:
     source = container / "source"
     assert [path.name for path in (source / "course" / "solutions").iterdir()] == [f"{HOMEWORK}.py"]
     suites = source / "course" / "autograder" / "suites"
     assert [path.name for path in suites.iterdir() if path.is_dir()] == [HOMEWORK]
+    assert [path.name for path in (source / "course" / "assignments" / HOMEWORK / "tests").iterdir()]  # fingerprints
     assert not (source / "course" / "examples").exists() and not (source / "course" / "tests").exists()
 
 

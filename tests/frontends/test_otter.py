@@ -7,14 +7,10 @@ import pickle
 import zipfile
 from pathlib import Path
 
-import pytest
-
 HOMEWORK = "hw9_tiny"
 
 
-@pytest.fixture
-def archive(course: Path, autograder) -> Path:
-    autograder("otter", "out", HOMEWORK)
+def zip_in(course: Path) -> Path:
     return course / "out" / HOMEWORK / "autograder.zip"
 
 
@@ -28,16 +24,16 @@ class Gadget:
         return open, (str(self.path), "w")
 
 
-def test_a_hostile_submission_gets_its_score_and_nothing_of_it_runs(course: Path, archive: Path, run) -> None:
-    marker, submission = course / "marker", course / "ben.zip"
+def test_a_hostile_submission_gets_its_score_and_nothing_of_it_runs(built: Path, course) -> None:
+    marker, submission, archive = course.path / "marker", course.path / "ben.zip", zip_in(built)
     poison = f"open({str(marker)!r}, 'w').write('ran')\n"
     with zipfile.ZipFile(submission, "w") as file:
-        file.write(course / "class" / "ben.ipynb", "ben.ipynb")
+        file.write(course.path / "class" / "ben.ipynb", "ben.ipynb")
         file.writestr(".OTTER_LOG", pickle.dumps(Gadget(marker)))
         for name in ("torch.py", "otter/__init__.py", "tests/q9_1.py", "pickle.py", "sitecustomize.py"):
             file.writestr(name, poison)
-    run("otter", "run", str(submission), "-a", str(archive), "-o", str(course), "--no-logo")
-    results = json.loads((course / "results.json").read_text())
+    course.run("otter", "run", str(submission), "-a", str(archive), "-o", str(course.path), "--no-logo")
+    results = json.loads((course.path / "results.json").read_text())
     scores = {test["name"]: test["score"] for test in results["tests"] if "score" in test}
     assert scores == {"q9_1": 60, "q9_2": 0} and not marker.exists()
     by_name = {test["name"]: test for test in results["tests"]}
@@ -47,11 +43,11 @@ def test_a_hostile_submission_gets_its_score_and_nothing_of_it_runs(course: Path
     assert "works for any number" not in public["output"]
 
 
-def test_the_zip_holds_no_test_of_ours(course: Path, archive: Path) -> None:
-    with zipfile.ZipFile(archive) as file:
+def test_the_zip_holds_no_test_of_ours(built: Path) -> None:
+    with zipfile.ZipFile(zip_in(built)) as file:
         names = set(file.namelist())
         text = "\n".join(file.read(name).decode() for name in names)
     assert {"tests/q9_1.py", "tests/q9_2.py", "otter_config.json", "run_autograder", "setup.sh"} <= names
-    for path in (course / "autograder" / "suites" / HOMEWORK).rglob("*.py"):
+    for path in (built / "autograder" / "suites" / HOMEWORK).rglob("*.py"):
         lines = [line.strip() for line in path.read_text().splitlines() if len(line.strip()) > 30]
         assert not [line for line in lines if line in text]
