@@ -13,7 +13,7 @@ from autograder.errors import BadInput
 from autograder.places import ASSIGNMENTS, COURSE_UTILS, LOCK, REPOSITORY
 
 STUDENT_PACKAGES: tuple[str, ...] = ("einops", "jupyter", "jupyterlab", "matplotlib", "mlxtend", "num2words", "numpy")
-STUDENT_PACKAGES += ("otter-grader", "sacrebleu", "safetensors", "scikit-learn", "sympy", "torch", "tqdm")
+STUDENT_PACKAGES += ("otter-grader", "pytest", "sacrebleu", "safetensors", "scikit-learn", "sympy", "torch", "tqdm")
 Moment = tuple[int, int, int, int, int, int]
 NO_TIME: Moment = (1980, 1, 1, 0, 0, 0)  # the same files are the same bytes
 SETUP_PIN = "setuptools"  # builds course_utils
