@@ -7,8 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -130,31 +129,39 @@ class Finished:
 
 
 class Driver:
-    """Commands in one course, run as processes of their own but with everything imported already."""
+    """Runs commands as processes of their own that have their imports behind them."""
 
-    def __init__(self, course: Path, **environment: str) -> None:
+    def __init__(self) -> None:
         programs = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-        told = os.environ | {"AUTOGRADER_COURSE": str(course), "PATH": programs} | environment
-        self.cwd = course
         options = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "start_new_session": True}
-        self._process = subprocess.Popen([sys.executable, str(DRIVER)], env=told, cwd=course, text=True, **options)
+        self._process = subprocess.Popen(
+            [sys.executable, str(DRIVER)], env=os.environ | {"PATH": programs}, text=True, **options
+        )
 
-    def __call__(self, *argv: str, cwd: Path | None = None) -> Finished:
+    def run(self, argv: Sequence[str], cwd: Path, env: Mapping[str, str]) -> Finished:
         assert self._process.stdin is not None and self._process.stdout is not None
-        self._process.stdin.write(json.dumps({"argv": argv, "cwd": str(cwd or self.cwd)}) + "\n")
+        self._process.stdin.write(json.dumps({"argv": argv, "cwd": str(cwd), "env": env}) + "\n")
         self._process.stdin.flush()
         return Finished(**json.loads(self._process.stdout.readline()))
 
-    def __enter__(self) -> Driver:
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
         os.killpg(self._process.pid, signal.SIGKILL)  # with whatever command an interrupted test has left
         self._process.communicate()
 
 
-@pytest.fixture(scope="module")
-def commands() -> Iterator[Callable[..., Driver]]:
+@pytest.fixture(scope="session")
+def driver() -> Iterator[Driver]:
+    driver = Driver()
+    yield driver
+    driver.close()
+
+
+@pytest.fixture(scope="session")
+def commands(driver: Driver) -> Callable[..., Callable[..., Finished]]:
     """`run = commands(course)`, then `run("autograder", "grade", ...)`: many commands, imports paid once."""
-    with ExitStack() as stack:
-        yield lambda course, **environment: stack.enter_context(Driver(course, **environment))
+
+    def of(course: Path, **environment: str) -> Callable[..., Finished]:
+        told = {"AUTOGRADER_COURSE": str(course), **environment}
+        return lambda *argv, cwd=course: driver.run(argv, cwd, told)
+
+    return of

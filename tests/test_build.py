@@ -6,8 +6,9 @@ import ast
 import os
 import re
 import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import nbformat
 import pytest
@@ -21,7 +22,7 @@ from autograder.homework import BEGIN, END, Homework, homework_names, read_homew
 from autograder.places import ASSIGNMENTS
 from course_utils.unpacking import read_zip
 
-AUTOGRADER = [sys.executable, "-m", "autograder"]
+Run = Callable[..., Any]
 
 
 @pytest.fixture(scope="module", params=homework_names())
@@ -169,12 +170,16 @@ def test_the_hints_never_hold_the_solution(homework: Homework) -> None:
             assert not any(line in entry.text for line in solution_lines(homework)), entry.label
 
 
-def build(course: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    environment = os.environ | {"AUTOGRADER_COURSE": str(course)}
-    return subprocess.run([*AUTOGRADER, *arguments], env=environment, cwd=course, text=True, capture_output=True)
+@pytest.fixture
+def build(commands: Run) -> Run:
+    def run(course: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+        done = commands(course)("autograder", *arguments)
+        return subprocess.CompletedProcess(arguments, done.code, done.out, done.err)
+
+    return run
 
 
-def test_build_then_check_then_edit_then_check_names_the_stale_file(tiny: Path) -> None:
+def test_build_then_check_then_edit_then_check_names_the_stale_file(tiny: Path, build: Run) -> None:
     assert build(tiny, "build").returncode == 0
     assert build(tiny, "build", "--check").returncode == 0
     source = tiny / "solutions" / "hw9_tiny.py"
@@ -185,7 +190,7 @@ def test_build_then_check_then_edit_then_check_names_the_stale_file(tiny: Path) 
     assert "q9_9.py is stale" in told.stdout
 
 
-def test_a_broken_source_writes_nothing_and_exits_with_2(tiny: Path) -> None:
+def test_a_broken_source_writes_nothing_and_exits_with_2(tiny: Path, build: Run) -> None:
     assert build(tiny, "build").returncode == 0
     before = {path: path.read_bytes() for path in (tiny / "assignments").rglob("*") if path.is_file()}
     source = tiny / "solutions" / "hw9_tiny.py"
@@ -196,7 +201,7 @@ def test_a_broken_source_writes_nothing_and_exits_with_2(tiny: Path) -> None:
     assert before == {path: path.read_bytes() for path in (tiny / "assignments").rglob("*") if path.is_file()}
 
 
-def test_verify_proves_a_good_suite_and_names_every_miss_of_a_weak_one(tiny: Path) -> None:
+def test_verify_proves_a_good_suite_and_names_every_miss_of_a_weak_one(tiny: Path, build: Run) -> None:
     assert build(tiny, "verify").returncode == 0
     suite = tiny / "autograder" / "suites" / "hw9_tiny"
     (suite / "mistakes" / "q9_1.py").write_text(

@@ -11,9 +11,11 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+Run = Callable[..., Any]
 AUTOGRADER = [sys.executable, "-m", "autograder"]
 RIGHT = {"q9_1": "def twice(x):\n    return x + x", "q9_2": "def half(x):\n    return x * 0.5"}
 CLASS = {
@@ -43,10 +45,14 @@ def put(course: Path, student: str, answers: dict[str, str]) -> None:
     (course / "in" / f"{student}.py").write_text("\n".join(cells))
 
 
-def grade(course: Path, *arguments: str, out: str = "out", **options: object) -> subprocess.CompletedProcess[str]:
-    command = [*AUTOGRADER, "grade", "in", "--assignment", "hw9_tiny", "--out", out, "--jobs", "1", *arguments]
-    environment = os.environ | {"AUTOGRADER_COURSE": str(course)}
-    return subprocess.run(command, env=environment, cwd=course, text=True, capture_output=True, **options)  # type: ignore[call-overload]
+@pytest.fixture
+def grade(commands: Run) -> Run:
+    def run(course: Path, *arguments: str, out: str = "out") -> subprocess.CompletedProcess[str]:
+        command = ("autograder", "grade", "in", "--assignment", "hw9_tiny", "--out", out, "--jobs", "1", *arguments)
+        done = commands(course)(*command)
+        return subprocess.CompletedProcess(command, done.code, done.out, done.err)
+
+    return run
 
 
 def totals(course: Path, out: str = "out") -> dict[str, str]:
@@ -58,7 +64,7 @@ def journal(course: Path, out: str = "out") -> list[dict[str, object]]:
     return [json.loads(line) for line in (course / out / "results.jsonl").read_text().splitlines()]
 
 
-def test_a_class_is_graded_once_and_again_only_where_something_changed(course: Path) -> None:
+def test_a_class_is_graded_once_and_again_only_where_something_changed(course: Path, grade: Run) -> None:
     told = grade(course)
     assert told.returncode == 0, told.stderr
     assert totals(course) == GRADES
@@ -81,7 +87,7 @@ def test_a_class_is_graded_once_and_again_only_where_something_changed(course: P
     assert "5 graded now" in grade(course).stdout
 
 
-def test_regrade_tells_the_score_changes_before_it_applies_them(course: Path) -> None:
+def test_regrade_tells_the_score_changes_before_it_applies_them(course: Path, grade: Run) -> None:
     grade(course)
     assert "No score changes." in grade(course, "--regrade").stdout
     put(course, "wrong", RIGHT)
@@ -90,7 +96,7 @@ def test_regrade_tells_the_score_changes_before_it_applies_them(course: Path) ->
     assert not (course / "out" / "regrade.jsonl").exists()
 
 
-def test_one_student_and_one_question_can_be_graded_alone(course: Path) -> None:
+def test_one_student_and_one_question_can_be_graded_alone(course: Path, grade: Run) -> None:
     assert "1 submissions, 1 graded now" in grade(course, "--only", "right").stdout
     assert grade(course, "--only", "nobody").returncode == 2
     assert grade(course, "--question", "q9_7").returncode == 2
@@ -102,7 +108,7 @@ def test_one_student_and_one_question_can_be_graded_alone(course: Path) -> None:
     assert row["q9_1"] == "" and row["q9_2"] == "40" and row["status"] == "partial"
 
 
-def test_the_api_grades_one_file_without_a_course_folder(course: Path) -> None:
+def test_the_api_grades_one_file_without_a_course_folder(course: Path, grade: Run) -> None:
     code = f"r = grade('hw9_tiny', '{course}/in/wrong.py'); print(r.total, r.question('q9_2').diagnosis.label)"
     command = [sys.executable, "-c", f"from autograder import grade; {code}"]
     environment = os.environ | {"AUTOGRADER_COURSE": str(course)}
@@ -110,7 +116,7 @@ def test_the_api_grades_one_file_without_a_course_folder(course: Path) -> None:
     assert told.stdout.split() == ["60.0", "case-1"], told.stderr
 
 
-def test_replay_shows_both_sides_and_the_same_verdict(course: Path) -> None:
+def test_replay_shows_both_sides_and_the_same_verdict(course: Path, grade: Run) -> None:
     grade(course)
     environment = os.environ | {"AUTOGRADER_COURSE": str(course)}
     command = [*AUTOGRADER, "replay", "wrong/q9_2/test_half_of_anything", "--out", "out", "--submissions", "in"]
@@ -152,7 +158,7 @@ def boxes() -> set[str]:
     return {line for line in listed.splitlines() if "autograder.box.zygote" in line}
 
 
-def test_ctrl_c_stops_cleanly_and_the_same_command_goes_on(course: Path) -> None:
+def test_ctrl_c_stops_cleanly_and_the_same_command_goes_on(course: Path, grade: Run) -> None:
     slow(course)
     before = boxes()
     code = interrupted(course, lambda process: os.killpg(process.pid, signal.SIGINT), after=2)
@@ -163,7 +169,7 @@ def test_ctrl_c_stops_cleanly_and_the_same_command_goes_on(course: Path) -> None
     assert set(totals(course).values()) == {"100"} and len(totals(course)) == 12
 
 
-def test_kill_9_at_several_moments_loses_and_doubles_nothing(course: Path) -> None:
+def test_kill_9_at_several_moments_loses_and_doubles_nothing(course: Path, grade: Run) -> None:
     slow(course)
     before = boxes()
     for after in (0, 2, 6):
@@ -208,7 +214,7 @@ def test_a_worker_that_is_killed_costs_nobody_a_grade(course: Path) -> None:
     assert len(totals(course)) == 12 and set(totals(course).values()) == {"100"}
 
 
-def test_a_cluster_gives_the_same_grades_and_survives_a_lost_worker(course: Path) -> None:
+def test_a_cluster_gives_the_same_grades_and_survives_a_lost_worker(course: Path, grade: Run) -> None:
     environment = os.environ | {"AUTOGRADER_COURSE": str(course), "OMP_NUM_THREADS": "1"}
     started: list[subprocess.Popen[bytes]] = []
 
@@ -262,6 +268,6 @@ def test_a_cluster_gives_the_same_grades_and_survives_a_lost_worker(course: Path
             process.wait()
 
 
-def test_no_scheduler_at_the_address_is_told(course: Path) -> None:
+def test_no_scheduler_at_the_address_is_told(course: Path, grade: Run) -> None:
     told = grade(course, "--scheduler", "tcp://127.0.0.1:9")
     assert told.returncode == 2 and "No Dask scheduler answers" in told.stderr
