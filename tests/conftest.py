@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import signal
@@ -10,6 +11,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -165,3 +167,35 @@ def commands(driver: Driver) -> Callable[..., Callable[..., Finished]]:
         return lambda *argv, cwd=course: driver.run(argv, cwd, told)
 
     return of
+
+
+@pytest.fixture(scope="session")
+def run_release(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Any]:
+    """Unpack a homework's release and run its notebook, stubs or reference, in a real kernel: each once a session."""
+    import nbformat
+    from nbclient import NotebookClient
+
+    from autograder.builder.notebooks import student_cells
+    from autograder.builder.release import release_files
+    from autograder.homework import read_homework
+    from course_utils.checks import GRADING
+
+    @functools.cache
+    def run(name: str, solved: bool) -> Any:
+        root = tmp_path_factory.mktemp("release")
+        for path, content in release_files(name).items():
+            (root / path).parent.mkdir(parents=True, exist_ok=True)
+            (root / path).write_bytes(content)
+        folder = root / name
+        notebook = nbformat.read(folder / f"{name}.ipynb", 4)
+        if solved:
+            notebook.cells = student_cells(read_homework(name), solved=True)
+        notebook.cells.insert(0, nbformat.v4.new_code_cell("import course_utils; print(course_utils.__file__)"))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.delenv(GRADING, raising=False)  # a student's kernel does not know that a judge runs in this process
+            NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(folder)}}).execute()
+        where = Path(notebook.cells.pop(0).outputs[0].text.strip())
+        assert where.is_relative_to(folder), "the kernel must use the release's own course_utils"
+        return notebook
+
+    return run
