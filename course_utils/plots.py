@@ -21,6 +21,7 @@ __all__ += ["token_tables"]
 
 MARKERS = "osD^vPX*"
 MOST_TICKS = 24  # more labels than this do not fit beside a heat map
+FEW_POINTS = 8  # so many fit below a panel
 MOST_NUMBERS = 80  # cells up to which a heat map carries its numbers
 
 
@@ -101,6 +102,8 @@ def curves(
             linestyle=("-", "--", "-.", ":")[i % 4],
         )
     axes.set(xscale="log" if logx else "linear", yscale="log" if logy else "linear")
+    if logx and marks:
+        _tick_the_points(axes, array(x))
     legend(axes, ys)
     return Picture(figure, alt)
 
@@ -168,6 +171,13 @@ def _panel(xlabel: str, ylabel: str, title: str) -> tuple[Figure, Axes]:
     axes.set_axisbelow(True)
     axes.set(xlabel=xlabel, ylabel=ylabel, title=title)
     return figure, axes
+
+
+def _tick_the_points(axes: Axes, x: np.ndarray) -> None:
+    """A few points on a logarithmic axis: 4, 8, 16 below them, and not 4 x 10^0."""
+    if len(x) <= FEW_POINTS:
+        axes.set_xticks(x, [f"{place:g}" for place in x])
+        axes.set_xticks([], minor=True)
 
 
 def _draw_matrix(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
@@ -69,12 +70,12 @@ class CheckReport:
 
     def _repr_html_(self) -> str:
         rows = "".join(
-            f"<li style='margin:.35em 0'>{_badge(o.status)} {escape(o.sentence)}{_message(o)}</li>"
+            f"<li style='margin:.35em 0'>{_badge(o.status)} {_marked(o.sentence)}{_message(o)}</li>"
             for o in self._shown()
         )
         items = f"<ul style='list-style:none;margin:.2em 0;padding:0'>{rows}</ul>" if rows else ""
         hints = "".join(
-            _paragraph(f"<strong>Looks like <code>{escape(label)}</code>:</strong> {escape(hint)}")
+            _paragraph(f"<strong>Looks like <code>{escape(label)}</code>:</strong> {_marked(hint)}")
             for label, hint in self.hints
         )
         note = _paragraph(f"<em>{escape(self.note)}</em>") if self.note else ""
@@ -123,7 +124,12 @@ def _badge(status: Status) -> str:
 def _message(outcome: Outcome) -> str:
     if not outcome.message:
         return ""
-    return f"<div style='margin:.15em 0 0 1em;white-space:pre-wrap'>{escape(outcome.message)}</div>"
+    return f"<div style='margin:.15em 0 0 1em;white-space:pre-wrap'>{_marked(outcome.message)}</div>"
+
+
+def _marked(text: str) -> str:
+    """Plain text for a page, with `names in backticks` set as code."""
+    return re.sub(r"`([^`\n]+)`", r"<code>\1</code>", escape(text))
 
 
 def _paragraph(body: str) -> str:

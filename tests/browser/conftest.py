@@ -16,6 +16,7 @@ import urllib.request
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import nbformat
 import pytest
@@ -23,6 +24,9 @@ import pytest
 from autograder.builder.release import release_files, zip_bytes
 from autograder.homework import Homework, homework_names, read_homework
 from course_utils.checks import GRADING
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Locator, Page
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 SCREENSHOTS = os.environ.get("AUTOGRADER_SCREENSHOTS")  # a folder: keep pictures of what the tests see there
@@ -38,7 +42,7 @@ STAFF_ONLY = {"disabledExtensions": {"@jupyter/nbgrader": True}}  # students do 
 class Lab:
     """A running JupyterLab that serves the unpacked releases."""
 
-    def __init__(self, root: Path, url: str, new_page: Callable[[], object]) -> None:
+    def __init__(self, root: Path, url: str, new_page: Callable[[], Page]) -> None:
         self.root, self.url, self.new_page = root, url, new_page
 
     def open(self, path: Path) -> NotebookPage:
@@ -52,7 +56,7 @@ class Lab:
 class NotebookPage:
     """A notebook in JupyterLab, worked with mouse and keyboard."""
 
-    def __init__(self, view: object, notebook: nbformat.NotebookNode) -> None:
+    def __init__(self, view: Page, notebook: nbformat.NotebookNode) -> None:
         self.view, self.notebook = view, notebook
         self.place = {cell.id: position for position, cell in enumerate(notebook.cells)}
 
@@ -62,7 +66,7 @@ class NotebookPage:
         self.view.wait_for_function(everything, arg=len(self.notebook.cells))
         self.view.wait_for_selector(".jp-Notebook-ExecutionIndicator[data-status=idle]")
 
-    def cell(self, cell: str | int) -> object:
+    def cell(self, cell: str | int) -> Locator:
         """A cell, by its id or its position."""
         position = self.place[cell] if isinstance(cell, str) else cell
         return self.view.locator(f".jp-Notebook .jp-Cell[data-windowed-list-index='{position}']")
@@ -109,31 +113,28 @@ class NotebookPage:
         self.view.wait_for_function(done, arg=[position, before])
         self.view.wait_for_selector(".jp-Notebook-ExecutionIndicator[data-status=idle]")
 
-    def region(self, cell: str) -> object:
+    def region(self, cell: str) -> Locator:
         """What `grader.check` shows below its cell."""
         return self.cell(cell).locator(".jp-OutputArea section[role=region]")
 
-    def input(self, cell: str) -> object:
+    def input(self, cell: str) -> Locator:
         """What stands in a cell."""
         return self.cell(cell).locator(".jp-Cell-inputWrapper")
 
-    def output(self, cell: str) -> object:
+    def output(self, cell: str) -> Locator:
         """What a cell shows."""
         return self.cell(cell).locator(".jp-Cell-outputWrapper")
 
-    def keep(self, name: str, *parts: object) -> None:
-        """Where pictures for the docs are wanted, one of these parts of the page."""
+    def keep(self, name: str, *parts: Locator) -> None:
+        """Where pictures for the docs are wanted, one of the page from the first to the last of these parts."""
         if SCREENSHOTS:
-            from PIL import Image
-
             self.view.mouse.move(0, 0)  # nothing lights up under it
             parts[-1].scroll_into_view_if_needed()
             boxes = [part.bounding_box() for part in parts]
             left, top = min(b["x"] for b in boxes), min(b["y"] for b in boxes)
             right, bottom = max(b["x"] + b["width"] for b in boxes), max(b["y"] + b["height"] for b in boxes)
             area = {"x": left, "y": top, "width": right - left, "height": bottom - top}
-            picture = Image.open(io.BytesIO(self.view.screenshot(clip=area)))
-            picture.quantize(128).save(Path(SCREENSHOTS) / f"{name}.png", optimize=True)
+            self.view.screenshot(clip=area, path=Path(SCREENSHOTS) / f"{name}.png")
 
     def close(self) -> None:
         """Close the page."""
@@ -156,6 +157,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
             browser = tool.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
             context = browser.new_context(viewport=VIEWPORT, device_scale_factor=1.5 if SCREENSHOTS else 1)
             context.set_default_timeout(PATIENCE)
+            sync_api.expect.set_options(timeout=PATIENCE)
             yield Lab(root, url, context.new_page)
             browser.close()
     finally:

@@ -13,6 +13,8 @@ from nbclient import NotebookClient
 
 from course_utils.checks import Grader
 from course_utils.fingerprints import fingerprint
+from course_utils.outcomes import Outcome
+from course_utils.report import CheckReport
 
 TRANSPOSED = """
 def double(x):
@@ -196,6 +198,13 @@ def test_the_html_says_in_words_what_its_colours_say(notebook):
     assert "aria-label='q1_1: 0 of 2 checks ok'" in html
     assert html.count(">not yet</span>") == 2
     assert "You triple: &lt;look&gt; at the factor." in html
+
+
+def test_names_in_backticks_are_set_as_code():
+    outcome = Outcome("failed", "`x` is <b>.", "you have `y`", "mixed-up", "Look at `torch.var`.")
+    html = CheckReport("q1_1", [outcome])._repr_html_()
+    assert "<code>x</code> is &lt;b&gt;." in html and "you have <code>y</code>" in html
+    assert "Look at <code>torch.var</code>." in html and "`" not in html
 
 
 def test_otter_without_our_display_raises_a_readable_message(notebook, tmp_path):

@@ -74,3 +74,11 @@ def test_a_notebook_shows_a_picture_once_in_its_cell_and_its_page_has_the_alt_te
     page, _ = HTMLExporter().from_notebook_node(notebook)
     alts = [image.get("alt") for image in BeautifulSoup(page, "html.parser").find_all("img")]
     assert alts == ["the <identity>", "inside", "the <identity>"]
+
+
+def test_a_few_points_on_a_logarithmic_axis_are_named_as_they_are():
+    axes = matplotlib.figure.Figure().subplots()
+    axes.set(xscale="log")
+    plots._tick_the_points(axes, torch.tensor([4, 8, 16, 32]).numpy())
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["4", "8", "16", "32"]
+    assert not axes.get_xticklabels(minor=True)
