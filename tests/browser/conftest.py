@@ -162,7 +162,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
             browser.close()
     finally:
         server.terminate()  # and with it every kernel
-        server.wait(30)
+        server.wait(PATIENCE / 1000)
 
 
 def _start(home: Path, root: Path) -> tuple[subprocess.Popen[bytes], str]:

@@ -11,6 +11,8 @@ from autograder.homework import Homework
 from course_utils import plots
 
 TROUBLE = (Path(__file__).parent / "trouble.js").read_text()
+ALL_RENDERED = """n => n === [...document.querySelectorAll('.jp-Notebook .jp-MarkdownCell .jp-RenderedMarkdown')]
+    .filter(text => text.childElementCount > 0).length"""
 PRESS_TWICE = """hints => hints.map(hint => {
     const seen = () => hint.open && hint.querySelector('summary ~ *').getClientRects().length > 0
     const states = [seen()]
@@ -32,6 +34,8 @@ def trouble(page) -> list[str]:
     """What is wrong with the page, once MathJax has had its time and the pictures are there."""
     from playwright.sync_api import TimeoutError
 
+    texts = sum(cell.cell_type == "markdown" for cell in page.notebook.cells)
+    page.view.wait_for_function(ALL_RENDERED, arg=texts)
     try:
         page.view.wait_for_function(f"() => ({TROUBLE})().length === 0", timeout=10_000, polling=200)
     except TimeoutError:
