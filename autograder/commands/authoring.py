@@ -45,10 +45,13 @@ def add(commands: Commands) -> None:
 
 
 def _build(options: argparse.Namespace, tell: Tell) -> Done:
+    import torch
+
     from autograder.builder.files import as_built, staff_files, student_files
     from autograder.builder.write import stale, write
     from autograder.homework import read_homework
 
+    torch.set_num_threads(1)  # tensors are small: a second thread would only wait, loudly
     homeworks = [read_homework(name) for name in named(options.homework)]
     student = {homework.name: student_files(homework, options.anew) for homework in homeworks}
     if options.check:

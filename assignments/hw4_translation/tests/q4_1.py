@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q4_1"
 points = 6
 
-MADE_FROM = "2735a4bafb2676d7"
+MADE_FROM = "18117935f74a49fb"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'padding-on-the-left',

@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q4_2"
 points = 16
 
-MADE_FROM = "b50e3d0e103fb6ef"
+MADE_FROM = "85eb671833d6afed"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'embedding-not-scaled',

@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q4_6"
 points = 8
 
-MADE_FROM = "4104741ce38cc4e9"
+MADE_FROM = "0d8e2e6925e7a174"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'eos-kept',

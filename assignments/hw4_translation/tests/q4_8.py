@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q4_8"
 points = 12
 
-MADE_FROM = "278034154ac270a4"
+MADE_FROM = "373bc34688babffe"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'every-word-at-place-0',
