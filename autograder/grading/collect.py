@@ -25,6 +25,7 @@ SUFFIXES = (".ipynb", ".py")
 CHECKPOINT = ".safetensors"
 MAX_CHECKPOINTS = 48 * 2**20  # bytes of all checkpoints of one submission
 GRADESCOPE = "submission_metadata.yml"
+NBGRADER, SUBMITTED = "nbgrader_config.py", "submitted"  # a course of nbgrader's has both
 CANVAS = re.compile(r"(?P<name>[^_]+)_(?:LATE_)?(?P<user>\d+)_(?P<submission>\d+)_(?P<file>.+)")
 UNSAFE = re.compile(r"[^\w.@+-]+")
 NOWHERE = PurePosixPath()
@@ -140,8 +141,10 @@ def _entry(file: _File, student: str, checkpoints: list[_File]) -> Entry:
 def _folder_files(folder: Path) -> Iterator[_File]:
     if not any(folder.iterdir()):
         raise BadInput(f"The folder {folder} is empty.")
+    of_a_course = folder.name == SUBMITTED and (folder.absolute().parent / NBGRADER).is_file()
+    base = folder.parent if of_a_course else folder  # its name tells the layout, other assignments too
     paths = (path for path in sorted(folder.rglob("*")) if not path.is_symlink() and path.is_file())
-    return (_File(PurePosixPath(path.relative_to(folder).as_posix()), path) for path in paths)
+    return (_File(PurePosixPath(path.relative_to(base).as_posix()), path) for path in paths)
 
 
 def _archive(source: Path | _File) -> zipfile.ZipFile:
@@ -192,8 +195,8 @@ def _layout(files: list[_File], homework: str) -> Iterator[tuple[str, _File]]:
         parts = file.inside.parts
         if file.inside.suffix not in SUFFIXES and not (file.inside.suffix.lower() == ".zip" and file.member is None):
             continue
-        if "submitted" in parts[:-2]:
-            student, *rest = parts[parts.index("submitted") + 1 :]
+        if SUBMITTED in parts[:-2]:
+            student, *rest = parts[parts.index(SUBMITTED) + 1 :]
             if rest and rest[0] == homework:
                 yield student, file
         elif homework in parts[:-1] and parts.index(homework) > 0:

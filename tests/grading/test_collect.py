@@ -49,6 +49,15 @@ def test_every_layout_is_understood_as_folder_and_as_zip(tmp_path: Path, names: 
     assert found(tmp_path / "in.zip") == found(tmp_path / "in")
 
 
+def test_other_assignments_of_an_nbgrader_course_are_nobody_s_submission(tmp_path: Path) -> None:
+    (tmp_path / "nbgrader_config.py").write_text("c = get_config()\n")
+    for student, assignment in (("ada", HW), ("ada", "hw2_multihead"), ("ben", "hw2_multihead"), ("cat", "essay")):
+        folder = tmp_path / "submitted" / student / assignment
+        folder.mkdir(parents=True)
+        (folder / f"{assignment}.ipynb").write_text("{}")
+    assert [entry.student for entry in collect(tmp_path / "submitted", HW)] == ["ada"]
+
+
 def test_a_gradescope_export_names_students_by_their_id_or_mail(tmp_path: Path) -> None:
     put(tmp_path, f"submission_1/{HW}.ipynb", f"submission_2/{HW}.ipynb")
     (tmp_path / "submission_metadata.yml").write_text(
