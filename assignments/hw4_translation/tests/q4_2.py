@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q4_2"
 points = 16
 
-MADE_FROM = "85eb671833d6afed"
+MADE_FROM = "b87c3fe951272b7a"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'embedding-not-scaled',
@@ -1582,6 +1582,15 @@ MISTAKES = [{'label': 'embedding-not-scaled',
                                           {'shape': [],
                                            'norm': 0.28815876,
                                            'at': [0.22090874, -0.039461615, -0.27292452, 0.27137754]}]},
+             'probe_number_of_parameters': {'shape': [],
+                                            'norm': 91.0,
+                                            'at': [69.762567, -12.461905, -86.189054, 85.70052]}}},
+ {'label': 'output-with-a-bias',
+  'hint': "Your output layer shares the target embedding's weight, and adds a bias of its own. There is none: the "
+          'logits are the products alone.',
+  'prints': {'probe_extra_biases': {'shape': [],
+                                    'norm': 1.0,
+                                    'at': [0.76662162, -0.13694401, -0.94713246, 0.94176396]},
              'probe_number_of_parameters': {'shape': [],
                                             'norm': 91.0,
                                             'at': [69.762567, -12.461905, -86.189054, 85.70052]}}},

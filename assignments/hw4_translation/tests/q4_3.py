@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q4_3"
 points = 8
 
-MADE_FROM = "724864935b1894ab"
+MADE_FROM = "bc7c201e049ba9e3"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'share-for-the-wrong-words-only',
@@ -257,9 +257,18 @@ MISTAKES = [{'label': 'share-for-the-wrong-words-only',
  {'label': 'gather-at-the-padding',
   'hint': 'An index error when pad_id is no word of the vocabulary, such as -100: you look up the padded labels too. '
           'Leave them out, or replace them, before you index.',
-  'prints': {'probe_pad_id_outside_the_vocabulary': {'is': 'no loss where pad_id is -100'}}}]
+  'prints': {'probe_pad_id_outside_the_vocabulary': {'is': 'no loss where pad_id is -100'}}},
+ {'label': 'padding-always-0',
+  'hint': 'You take 0 for padding, whatever pad_id is. It goes unnoticed as long as pad_id happens to be 0.',
+  'prints': {'probe_other_pad_id': {'shape': [],
+                                    'norm': 2.6632251,
+                                    'at': [2.0416859, -0.36471271, -2.5224269, 2.5081294]},
+             'probe_pad_id_outside_the_vocabulary': {'is': 'no loss where pad_id is -100'}}},
+ {'label': 'torchs-own-loss',
+  'hint': "Your answer calls torch's own cross-entropy. This question asks you to build it: log_softmax is allowed.",
+  'prints': {'probe_ruled_out': {'is': True}}}]
 
-explain = Explainer("q4_3", globals(), mistakes=MISTAKES, hidden_topics=['torch', 'no smoothing', 'default smoothing', 'other sizes', 'pad id outside the vocabulary', 'a sentence of padding', 'gradient', 'padding is not looked at', 'large logits', 'float32', 'device'])
+explain = Explainer("q4_3", globals(), mistakes=MISTAKES, hidden_topics=['torch', 'no smoothing', 'default smoothing', 'other sizes', 'pad id outside the vocabulary', 'a sentence of padding', 'gradient', 'padding is not looked at', 'large logits', 'float32', 'built from its parts', 'device'])
 
 """Public checks of q4_3: smoothed_loss."""
 
@@ -268,7 +277,9 @@ import math
 import torch
 from torch import nn
 
+from course_utils.beside import run_beside
 from course_utils.checking import check, number, same
+from course_utils.work import functions_called
 
 F64 = torch.float64
 PAD = 0
@@ -390,3 +401,8 @@ def probe_pad_id_outside_the_vocabulary(smoothed_loss):
         return smoothed_loss(_logits(), LABELS.masked_fill(LABELS == PAD, -100), -100)
     except Exception:
         return "no loss where pad_id is -100"
+
+
+def probe_ruled_out(smoothed_loss):
+    used = run_beside(functions_called, smoothed_loss, _logits(), LABELS, PAD)
+    return any("cross_entropy" in str(call) for call in used)

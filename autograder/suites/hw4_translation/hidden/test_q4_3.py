@@ -6,7 +6,8 @@ from torch import nn
 
 from autograder.suites.causes import same_or_because
 from autograder.suites.devices import device_ready
-from course_utils.checking import check, number, same
+from course_utils.checking import Wrong, check, number, same
+from course_utils.work import functions_called
 
 F64 = torch.float64
 
@@ -155,6 +156,16 @@ def test_float32(smoothed_loss, rng):
         check(not isinstance(got, torch.Tensor) or got.dtype == dtype, f"{dtype} logits give a loss in "
               f"{getattr(got, 'dtype', '')}: results keep the input's dtype")
         same(number(got, "the loss"), _theirs(logits, labels, 0, 0.1).item(), f"the loss in {dtype}", rtol=1e-5)
+
+
+@pytest.mark.weight(3)
+def test_built_from_its_parts(smoothed_loss, in_box, rng):
+    """It is written with log-probabilities, not with nn.CrossEntropyLoss or F.cross_entropy."""
+    for smoothing in (0.1, 0.0):
+        used = in_box(functions_called, smoothed_loss, *_draw(rng), 0, smoothing)
+        if any("cross_entropy" in str(call) for call in used):
+            raise Wrong("the answer calls torch's own cross-entropy, which this question rules out: it is what you are "
+                        "to build", mistake="torchs-own-loss")
 
 
 @pytest.mark.weight(0.5)

@@ -177,6 +177,20 @@ class Transformer(nn.Module):
         return self.decode(tgt, self.encode(src, src_padding), src_padding)
 
 
+# %% output-with-a-bias
+"""Your output layer shares the target embedding's weight, and adds a bias of its own. There is none: the logits are the
+products alone."""
+class Transformer(Transformer):
+    def __init__(self, src_vocab, tgt_vocab, d_model, *args, **kwargs):
+        super().__init__(src_vocab, tgt_vocab, d_model, *args, **kwargs)
+        self.output = nn.Linear(d_model, tgt_vocab)
+        self.output.weight = self.tgt_embed.weight
+        nn.init.zeros_(self.output.bias)
+
+    def decode(self, tgt, memory, src_padding=None):
+        return super().decode(tgt, memory, src_padding) + self.output.bias
+
+
 # %% encoder-norm-forgotten
 """You made encoder_norm and never call it. In a pre-norm stack the last layer's output has not been normalised by
 anyone."""
