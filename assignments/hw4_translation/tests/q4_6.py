@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q4_6"
 points = 8
 
-MADE_FROM = "4ad9fcc50d8b477a"
+MADE_FROM = "0d8e2e6925e7a174"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'eos-kept',
@@ -5043,7 +5043,7 @@ MISTAKES = [{'label': 'eos-kept',
              'probe_two_calls_agree': {'is': False},
              'probe_first_tokens_agree': {'is': False}}}]
 
-explain = Explainer("q4_6", globals(), mistakes=MISTAKES, hidden_topics=['token for token', 'max len', 'every end', 'rows are apart', 'padding', 'encoder once per sentence', 'float32', 'with your own model'])
+explain = Explainer("q4_6", globals(), mistakes=MISTAKES, hidden_topics=['token for token', 'max len', 'every end', 'rows are apart', 'padding', 'float32', 'with your own model'])
 
 """Public checks of q4_6: greedy_decode."""
 

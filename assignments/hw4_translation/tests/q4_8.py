@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q4_8"
 points = 12
 
-MADE_FROM = "1875d30087d558dd"
+MADE_FROM = "373bc34688babffe"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'every-word-at-place-0',
@@ -3169,7 +3169,7 @@ MISTAKES = [{'label': 'every-word-at-place-0',
                                                             'at': [4.5997297, -0.82166404, -5.6827947,
                                                                    5.6505837]}]}]}}}]
 
-explain = Explainer("q4_8", globals(), mistakes=MISTAKES, hidden_topics=['token for token', 'max len', 'every end', 'rows are apart', 'padding', 'long', 'float32', 'encoder once per sentence', 'work per token', 'memory projected once', 'with your own parts'])
+explain = Explainer("q4_8", globals(), mistakes=MISTAKES, hidden_topics=['token for token', 'max len', 'every end', 'rows are apart', 'padding', 'long', 'float32', 'encoder once per sentence', 'work per token', 'with your own parts'])
 
 """Public checks of q4_8: cached_greedy_decode."""
 

@@ -10,8 +10,7 @@ from autograder.suites.hw4_translation.oracle import (
     greedy_steps,
     loaded,
 )
-from course_utils.checking import Wrong, check, tensor
-from course_utils.watched import encoder_rows
+from course_utils.checking import check, tensor
 
 
 class Deaf:
@@ -144,15 +143,3 @@ def with_own_model(decode, Transformer, rng):
     rows = [row[: row.index(eos)] if eos in row else row for row in written[:, 1:].tolist()]
     got = as_tokens(decode(model, *problem.arguments()), len(src), "the result")
     check(got == rows, f"with your own model the result is {got}; step by step, its likeliest tokens are {rows}")
-
-
-def encodes_once(decode, Transformer, in_box, rng, mistake=None):
-    """Every sentence goes through the encoder once; all together, or each by itself."""
-    problem = draw_problem(rng)
-    model = loaded(Transformer, problem.weights, problem.sizes)
-    got, rows = in_box(encoder_rows, decode, model, *problem.arguments())
-    compare_rows(got, problem.greedy, problem, "the result")
-    sentences = len(problem.src)
-    if max(rows) > sentences:
-        raise Wrong(f"{sentences} sentences were given, and {max(rows)} went through a layer of the encoder: what "
-                    "comes out of encode stays the same at every step", mistake=mistake)

@@ -35,11 +35,6 @@ def test_padding(greedy_decode, Transformer, rng):
     decoding.padding_is_not_seen(greedy_decode, Transformer, rng)
 
 
-def test_encoder_once_per_sentence(greedy_decode, Transformer, in_box, rng):
-    """Counted: every sentence goes through the encoder once, however many tokens are written."""
-    decoding.encodes_once(greedy_decode, Transformer, in_box, rng, mistake="encoded-in-every-step")
-
-
 @pytest.mark.weight(0.5)
 def test_float32(greedy_decode, Transformer, rng):
     """A model in float32 writes the same."""

@@ -169,21 +169,3 @@ def greedy_decode(model, src, src_padding, bos_id, eos_id, max_len):
             break
     rows = written[:, 1:].tolist()
     return [row[: row.index(eos_id)] if eos_id in row else row for row in rows]
-
-
-# %% encoded-in-every-step
-"""The words are right, and your loop encodes the source again for each of them. It does not change while you write:
-encode it once, before the loop."""
-@torch.no_grad()
-def greedy_decode(model, src, src_padding, bos_id, eos_id, max_len):
-    written = torch.full((len(src), 1), bos_id, device=src.device)
-    ended = torch.zeros(len(src), dtype=torch.bool, device=src.device)
-    for _ in range(max_len):
-        memory = model.encode(src, src_padding)  # [B, S, D]
-        token = model.decode(written, memory, src_padding)[:, -1].argmax(-1)  # [B]
-        written = torch.cat([written, token[:, None]], dim=1)
-        ended = ended | (token == eos_id)
-        if ended.all():
-            break
-    rows = written[:, 1:].tolist()
-    return [row[: row.index(eos_id)] if eos_id in row else row for row in rows]
