@@ -141,7 +141,7 @@ class NotebookPage:
         self.view.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     """JupyterLab with nobody's settings, and a browser; the releases lie unpacked in its folder."""
     if CHROMIUM is None:
@@ -194,13 +194,13 @@ def _start(home: Path, root: Path) -> tuple[subprocess.Popen[bytes], str]:
     raise RuntimeError(f"JupyterLab did not start:\n{log.read_text()}")
 
 
-@pytest.fixture(scope="session", params=homework_names())
+@pytest.fixture(scope="package", params=homework_names())
 def homework(request: pytest.FixtureRequest) -> Homework:
     """Each homework in turn."""
     return read_homework(request.param)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def opened(lab: Lab, homework: Homework) -> Iterator[NotebookPage]:
     """The student's notebook of this homework, open in the browser."""
     page = lab.open(lab.root / homework.name / f"{homework.name}.ipynb")

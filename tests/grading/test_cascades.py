@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.grading.test_run import grade, journal, put, totals
+from tests.grading.test_run import Run, journal, put, totals
 
 USES = 'uses=["q9_1"]'
 INTEGRATION = '''
@@ -51,7 +51,7 @@ def verdicts(course: Path, student: str) -> dict[str, tuple[object, object]]:
     return {str(record["case"]): (record["verdict"], record["helped"]) for record in records}
 
 
-def test_an_earlier_error_costs_its_own_points_and_one_integration_case(course: Path) -> None:
+def test_an_earlier_error_costs_its_own_points_and_one_integration_case(course: Path, grade: Run) -> None:
     put(course, "own", {"q9_1": "def twice(x):\n    return x + x", "q9_2": HALF})
     put(course, "mistaken", {"q9_1": WRONG, "q9_2": HALF})
     put(course, "missing", {"q9_1": STUB, "q9_2": HALF})
@@ -68,7 +68,7 @@ def test_an_earlier_error_costs_its_own_points_and_one_integration_case(course: 
     assert "passed with the course&#39;s own q9_1 in place of yours" in page
 
 
-def test_nothing_of_the_reference_comes_out_of_the_box(course: Path) -> None:
+def test_nothing_of_the_reference_comes_out_of_the_box(course: Path, grade: Run) -> None:
     put(course, "spy", {"q9_1": WRONG, "q9_2": SPY})
     assert grade(course).returncode == 0
     everything = "".join(path.read_text() for path in (course / "out").rglob("*") if path.is_file())

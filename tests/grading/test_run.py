@@ -45,16 +45,6 @@ def put(course: Path, student: str, answers: dict[str, str]) -> None:
     (course / "in" / f"{student}.py").write_text("\n".join(cells))
 
 
-@pytest.fixture
-def grade(commands: Run) -> Run:
-    def run(course: Path, *arguments: str, out: str = "out") -> subprocess.CompletedProcess[str]:
-        command = ("autograder", "grade", "in", "--assignment", "hw9_tiny", "--out", out, "--jobs", "1", *arguments)
-        done = commands(course)(*command)
-        return subprocess.CompletedProcess(command, done.code, done.out, done.err)
-
-    return run
-
-
 def totals(course: Path, out: str = "out") -> dict[str, str]:
     with open(course / out / "grades.csv", newline="") as file:
         return {row["student_id"]: row["total"] for row in csv.DictReader(file)}
