@@ -143,9 +143,9 @@ def interrupted(course: Path, stop: Callable[[subprocess.Popen[bytes]], None], a
 
 
 def boxes() -> set[str]:
-    """The zygotes and boxes that run now."""
+    """The zygotes and boxes of this Python that run now."""
     listed = subprocess.run(["ps", "-eo", "pid,args"], text=True, capture_output=True).stdout
-    return {line for line in listed.splitlines() if "autograder.box.zygote" in line}
+    return {line for line in listed.splitlines() if "autograder.box.zygote" in line and sys.executable in line}
 
 
 def test_ctrl_c_stops_cleanly_and_the_same_command_goes_on(course: Path, grade: Run) -> None:
