@@ -15,6 +15,7 @@ from autograder.catalogue import Entry, read_catalogue
 from autograder.errors import BadInput, BadSource, Problem
 from autograder.percent import PercentCell, read_percent
 from autograder.places import SOLUTIONS, SUITES
+from course_utils.definitions import defined_names
 
 NAME = re.compile(r"hw(\d+)_[a-z0-9_]+")
 QUESTION_ID = re.compile(r"q(\d+)_\d+")
@@ -123,19 +124,6 @@ def read_homework(name: str, solutions: Path = SOLUTIONS, suites: Path = SUITES)
     return homework
 
 
-def defined_names(code: ast.Module) -> tuple[str, ...]:
-    """The public names that a piece of code defines at its top level."""
-    names: list[str] = []
-    for node in code.body:
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            names.append(node.name)
-        elif isinstance(node, ast.Assign):
-            names += [target.id for target in node.targets if isinstance(target, ast.Name)]
-        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
-            names.append(node.target.id)
-    return tuple(dict.fromkeys(name for name in names if not name.startswith("_")))
-
-
 def _questions(cells: list[PercentCell]) -> Iterator[Question]:
     for cell in _answer_cells(cells):
         meta = cell.metadata
@@ -144,7 +132,7 @@ def _questions(cells: list[PercentCell]) -> Iterator[Question]:
             points=meta["points"],
             minutes=meta["minutes"],
             difficulty=meta["difficulty"],
-            names=defined_names(ast.parse(cell.source)),
+            names=defined_names(ast.parse(cell.source).body),
             answer=cell.source,
             line=cell.line,
             limits=meta.get("limits", {}),

@@ -19,7 +19,8 @@ from typing import Any
 import jupytext
 from IPython.core.inputtransformer2 import TransformerManager
 
-from autograder.homework import Homework, defined_names, without_markers
+from autograder.homework import Homework, without_markers
+from course_utils.definitions import defined_names, stub_names
 
 MAX_BYTES = 32 * 2**20
 MAX_CELLS = 2_000
@@ -198,7 +199,7 @@ def _found(kind: str, position: int, grade_id: Any, tags: Any, source: Any, budg
         tags={tag for tag in tags if isinstance(tag, str)} if isinstance(tags, list) else set(),
         source=text,
         kind=kind,
-        answered=frozenset(defined_names(tree)) - _stub_names(tree),
+        answered=frozenset(defined_names(tree.body)) - stub_names(tree.body),
     )
 
 
@@ -246,18 +247,6 @@ def _parsed(source: str, budget: _Budget) -> ast.Module | None:
         return ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
-
-
-def _stub_names(tree: ast.Module) -> set[str]:
-    """The top-level definitions that still raise the course's NotImplementedError."""
-    names = set()
-    for node in tree.body:
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            raised = (child.exc for child in ast.walk(node) if isinstance(child, ast.Raise))
-            calls = (exc for exc in raised if isinstance(exc, ast.Call) and isinstance(exc.func, ast.Name))
-            if any(call.func.id == "NotImplementedError" and call.args for call in calls):  # type: ignore[attr-defined]
-                names.add(node.name)
-    return names
 
 
 def _answer_cells(found: list[_Found], homework: Homework, notes: list[str]) -> dict[int, list[str]]:

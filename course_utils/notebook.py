@@ -12,6 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from course_utils.definitions import defined_names, stub_names
 from course_utils.refusals import BadInput
 
 MAX_BYTES = 32 * 2**20  # what the graders read of one file
@@ -56,20 +57,12 @@ class Cell:
     @property
     def defines(self) -> tuple[str, ...]:
         """The public names that the cell defines at its top level."""
-        names: list[str] = []
-        for node in self.statements:
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-                names.append(node.name)
-            elif isinstance(node, ast.Assign):
-                names += [target.id for target in node.targets if isinstance(target, ast.Name)]
-            elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
-                names.append(node.target.id)
-        return tuple(dict.fromkeys(name for name in names if not name.startswith("_")))
+        return defined_names(self.statements)
 
     @property
     def stubs(self) -> set[str]:
         """The definitions that still raise the course's NotImplementedError."""
-        return {node.name for node in self.statements if _is_stub(node)}  # type: ignore[attr-defined]
+        return stub_names(self.statements)
 
 
 @dataclass(frozen=True)
@@ -150,14 +143,6 @@ def _told(error: BaseException, source: str) -> str:
     lines = source.splitlines()
     line = lines[error.lineno - 1].strip() if error.lineno and error.lineno <= len(lines) else ""
     return f"{type(error).__name__}: {error.msg} (line {error.lineno}{f': {line}' if line else ''})"
-
-
-def _is_stub(node: ast.stmt) -> bool:
-    if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-        return False
-    raised = (child.exc for child in ast.walk(node) if isinstance(child, ast.Raise))
-    calls = (exc for exc in raised if isinstance(exc, ast.Call) and isinstance(exc.func, ast.Name) and exc.args)
-    return any(call.func.id == "NotImplementedError" for call in calls)  # type: ignore[attr-defined]
 
 
 def _dict(value: Any) -> dict[str, Any]:
