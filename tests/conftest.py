@@ -138,7 +138,7 @@ class Driver:
         programs = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
         options = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "start_new_session": True}
         self._process = subprocess.Popen(
-            [sys.executable, str(DRIVER)], env=os.environ | {"PATH": programs}, text=True, **options
+            [sys.executable, "-P", str(DRIVER)], env=os.environ | {"PATH": programs}, text=True, **options
         )
 
     def run(self, argv: Sequence[str], cwd: Path, env: Mapping[str, str]) -> Finished:
