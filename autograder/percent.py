@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
-
-import jupytext
 
 from autograder.errors import BadSource, Problem
 
@@ -40,7 +40,7 @@ def read_percent(path: Path) -> list[PercentCell]:
     headers = [number for number, line in enumerate(text.splitlines(), 1) if HEADER.match(line)]
     if not headers:
         raise BadSource([Problem(path, 1, "no `# %%` cell in it.", "Write it in jupytext's percent format.")])
-    cells = jupytext.reads(text, fmt="py:percent").cells
+    cells = _cells(text)
     if len(cells) != len(headers):
         raise BadSource([Problem(path, 1, "text stands before the first `# %%` cell.", "Put it into a cell.")])
     return [
@@ -53,3 +53,12 @@ def read_percent(path: Path) -> list[PercentCell]:
         )
         for cell, line in zip(cells, headers, strict=True)
     ]
+
+
+@lru_cache(maxsize=256)
+def _cells(text: str) -> Sequence[Any]:
+    """jupytext's reading of a text, which takes a while: a command reads the same files more than once."""
+    import jupytext  # half a second, and many commands read no source
+
+    cells: list[Any] = jupytext.reads(text, fmt="py:percent").cells
+    return tuple(cells)

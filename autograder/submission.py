@@ -16,9 +16,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-import jupytext
-from IPython.core.inputtransformer2 import TransformerManager
-
 from autograder.homework import Homework, without_markers
 from course_utils.definitions import defined_names, stub_names
 
@@ -30,6 +27,7 @@ MAX_PARSED = 100_000  # characters of a cell that is searched for names; longer 
 MAX_ID = 80
 MAX_TEXT = 20_000  # characters kept of a free-text answer
 TEXT_STUB = "YOUR ANSWER HERE"  # nbgrader's
+STUB = "NotImplementedError"  # stands in every stub
 SKIPPED_TAGS = {"plot", "training"}
 _MARK = re.compile(r"\s*#\s*(%%|In\s*\[|<\w+cell)")  # everything that jupytext takes for the beginning of a cell
 
@@ -156,6 +154,8 @@ def _percent_cells(raw: bytes) -> list[_Found]:
         raise BadSubmission(f"The file has more than {MAX_PERCENT // 2**20} MB or {MAX_CELLS} cells.")
     if not text.startswith("# %%"):
         text = f"# %%\n{text}"  # then nothing on top is read as YAML, which can unfold without end
+    import jupytext  # takes a while, and most hand in notebooks
+
     try:
         cells = jupytext.reads(text, fmt="py:percent").cells
     except Exception:  # whatever a parser makes of untrusted bytes, the student gets a sentence
@@ -199,7 +199,7 @@ def _found(kind: str, position: int, grade_id: Any, tags: Any, source: Any, budg
         tags={tag for tag in tags if isinstance(tag, str)} if isinstance(tags, list) else set(),
         source=text,
         kind=kind,
-        answered=frozenset(defined_names(tree.body)) - stub_names(tree.body),
+        answered=frozenset(defined_names(tree.body)) - (stub_names(tree.body) if STUB in text else set()),
     )
 
 
@@ -228,6 +228,8 @@ def _plain_python(source: str, budget: _Budget) -> tuple[str, ast.Module]:
     tree = _parsed(source, budget)
     magics = len(re.findall(r"[%!?]", source)) if tree is None else 0
     if magics and budget.take("transformed", magics * len(source)):
+        from IPython.core.inputtransformer2 import TransformerManager
+
         try:
             source = str(TransformerManager().transform_cell(source))
         except Exception:  # the box reports the syntax error at its line

@@ -27,10 +27,10 @@ def export(value: Any, keep: Callable[[Any], Handle]) -> tuple[Any, list[Tensor]
 
 
 def kind_of(value: Any) -> str:
-    """Which kind of handle an object gets."""
-    if isinstance(value, nn.Module):
+    """Which kind of handle an object gets; asks the object itself nothing, so that no code of the student runs."""
+    if issubclass(type(value), nn.Module):
         return "module"
-    if isinstance(value, type):
+    if issubclass(type(value), type):
         return "class"
     return "callable" if callable(value) else "object"
 

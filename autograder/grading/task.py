@@ -184,7 +184,9 @@ def suite_digest(name: str) -> str:
             told = {key: value for key, value in cell.metadata.items() if key not in WORTH}
             digest.update(json.dumps([told, cell.source], sort_keys=True).encode())
     for path in sorted(homework.suite.rglob("*.py")):
-        digest.update(f"{path.relative_to(homework.suite)}\0{_unweighed(path.read_text())}\0".encode())
+        text = path.read_text()
+        facts = _unweighed(text) if path.name.startswith("test_") else text
+        digest.update(f"{path.relative_to(homework.suite)}\0{facts}\0".encode())
     for folder in (COURSE_UTILS, PACKAGE / "judge", PACKAGE / "box"):
         for path in sorted(folder.rglob("*.py")):
             digest.update(str(path.relative_to(folder)).encode() + b"\0" + path.read_bytes() + b"\0")
@@ -197,8 +199,12 @@ def _unweighed(suite: str) -> str:
         code = ast.parse(suite)
     except SyntaxError:  # told where the suite is loaded
         return suite
-    code.body = [node for node in code.body if ast.unparse(node) != "import pytest"]  # may have come for a weight
+    code.body = [node for node in code.body if not _is_import_of_pytest(node)]  # may have come for a weight
     for node in ast.walk(code):
         if isinstance(node, ast.FunctionDef):
             node.decorator_list = [one for one in node.decorator_list if "mark.weight(" not in ast.unparse(one)]
     return ast.dump(code)
+
+
+def _is_import_of_pytest(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Import) and ast.unparse(node) == "import pytest"

@@ -37,6 +37,7 @@ class Student:
         self.wall = wall  # seconds for each request; may be changed between requests
         self.printed = ""
         self._known: dict[str, str | None] = {}  # what the names are, as far as they were asked for
+        self._answers: set[str] = set()  # names that cells were loaded for: asked for together
         self._seed: int | None = None  # to be sent with the next request
         self._graphs: list[int] = []  # what the box may forget, told with the next request
         self._handles: list[int] = []
@@ -45,6 +46,7 @@ class Student:
         """Run cells in order, each with `id`, `source` and names to `keep`; one that fails does not stop the next."""
         sent = [dict(cell) for cell in cells]
         self._known.clear()
+        self._answers.update(name for cell in sent for name in cell.get("keep", ()))
         replies = checked(self._ask({"op": "load", "cells": sent}, wall), list)
         if len(replies) != len(sent):
             raise StudentCrash(NO_ANSWER)
@@ -70,7 +72,9 @@ class Student:
     def __getitem__(self, name: str) -> Any:
         """A proxy of the student's function or class, or the value if it is data; `NotAnswered` if there is none."""
         if name not in self._known:
-            self._known[name] = self.kinds([name]).get(name)
+            unknown = sorted({name, *self._answers} - self._known.keys())
+            kinds = self.kinds(unknown)
+            self._known.update({one: kinds.get(one) for one in unknown})
         kind = self._known[name]
         if kind is None:
             raise NotAnswered(f"`{name}` is not defined in your notebook.")
