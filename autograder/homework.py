@@ -19,6 +19,7 @@ from course_utils.definitions import defined_names
 
 NAME = re.compile(r"hw(\d+)_[a-z0-9_]+")
 QUESTION_ID = re.compile(r"q(\d+)_\d+")
+HEADING = re.compile(r"^#+ (?:[\d.]+ )?(.+)$", re.MULTILINE)
 BEGIN, END = "BEGIN SOLUTION", "END SOLUTION"
 METADATA = {"question", "explain", "points", "minutes", "difficulty", "limits", "uses", "help", "card"}
 METADATA |= {"contents", "given", "tags"}
@@ -75,6 +76,16 @@ class Homework:
     def points(self) -> float:
         """What the whole homework is worth."""
         return sum(asked.points for asked in self.graded)
+
+    @cached_property
+    def titles(self) -> dict[str, str]:
+        """The heading of each question, without its number."""
+        found: dict[str, str] = {}
+        for cell in self.cells:
+            asked = cell.metadata.get("question") or cell.metadata.get("explain")
+            if cell.kind == "markdown" and asked and (heading := HEADING.search(cell.source)):
+                found.setdefault(str(asked), heading[1].strip())
+        return found
 
     def question(self, question_id: str) -> Question:
         """The question of that id."""

@@ -59,6 +59,7 @@ def render(
         spread=spread(graded, points),
         submissions=len(outcomes),
         questions=question_items(reports),
+        titles=homework.titles,
         cases=case_items(outcomes, reports),
         misconceptions=misconceptions(outcomes),
         attention=_attention(outcomes, texts),

@@ -27,7 +27,7 @@ def feedback_data(homework: Homework, outcome: Outcome, report: Report) -> dict[
         "points": homework.points,
         "notes": list(outcome.notes),
         "printed": printed if len(printed) <= MAX_PRINTED else printed[:MAX_PRINTED] + "\n...",
-        "questions": [_question(result, outcome) for result in report.questions],
+        "questions": [_question(result, outcome, homework) for result in report.questions],
     }
 
 
@@ -36,9 +36,10 @@ def feedback_page(data: dict[str, Any]) -> str:
     return _template().render(data)
 
 
-def _question(result: QuestionResult, outcome: Outcome) -> dict[str, Any]:
+def _question(result: QuestionResult, outcome: Outcome, homework: Homework) -> dict[str, Any]:
     return {
         "question": result.question,
+        "title": homework.titles.get(result.question, ""),
         "score": result.score,
         "judged": result.judged,
         "points": result.points,
