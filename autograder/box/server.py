@@ -143,10 +143,9 @@ class Server:
         with torch.set_grad_enabled(message["grad_enabled"]):
             value, outputs = export(function(*args, **kwargs), self._keep)
         reply: dict[str, Any] = {"value": value}
-        changed = [index for index, leaf in enumerate(leaves) if not _same_bytes(leaf, before[index])]
-        if changed:
-            paths = list(_paths(function, message["args"], message["kwargs"]))
-            reply["mutated"] = [paths[index] for index in changed]
+        changed = {id(leaf) for leaf, was in zip(leaves, before, strict=True) if not _same_bytes(leaf, was)}
+        if mutated := list(_changes(function, message, args, kwargs, changed)):
+            reply["mutated"] = mutated
         differentiable = [index for index, output in enumerate(outputs) if output.requires_grad]
         if differentiable and message["grad_enabled"]:
             number = next(self._count)
@@ -219,6 +218,8 @@ class Server:
             return tuple([self._resolve(item) for item in value])
         if kind is dict:
             return {key: self._resolve(item) for key, item in value.items()}
+        if kind is set:
+            return set(value)
         if kind is Handle:
             return self._handles[value.id]
         if kind is Name:
@@ -282,27 +283,45 @@ def _same_bytes(left: Tensor, right: Tensor) -> bool:
     return torch.equal(left.reshape(-1).view(torch.uint8), right.reshape(-1).view(torch.uint8))
 
 
-def _paths(function: Any, args: list[Any], kwargs: dict[str, Any]) -> Iterator[str]:
-    """The student's word for each tensor of a call: `q`, `xs[0]`, `weights['Wq']`."""
+def _changes(
+    function: Any, message: dict[str, Any], args: list[Any], kwargs: dict[str, Any], changed: set[int]
+) -> Iterator[str]:
+    """The student's word for everything in a call that is not as it was sent: `q`, `xs[0]`, `weights['Wq']`.
+
+    `changed` holds the ids of the tensors with other bytes; containers are held against the message's own.
+    """
     try:
         names = list(inspect.signature(function).parameters)
     except (TypeError, ValueError):
         names = []
-    for index, value in enumerate(args):
-        yield from _walk(names[index] if index < len(names) else f"argument {index + 1}", value)
-    for name, value in kwargs.items():
-        yield from _walk(name, value)
+    for index, (sent, given) in enumerate(zip(message["args"], args, strict=True)):
+        yield from _differences(names[index] if index < len(names) else f"argument {index + 1}", sent, given, changed)
+    for name, sent in message["kwargs"].items():
+        yield from _differences(name, sent, kwargs[name], changed)
 
 
-def _walk(path: str, value: Any) -> Iterator[str]:
-    if isinstance(value, Tensor):
+def _differences(path: str, sent: Any, given: Any, changed: set[int]) -> Iterator[str]:
+    if isinstance(sent, Handle | Name | Function):  # the student's own objects, or ours: no input
+        return
+    if type(given) is not type(sent):
         yield path
-    elif isinstance(value, list | tuple):
-        for index, item in enumerate(value):
-            yield from _walk(f"{path}[{index}]", item)
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            yield from _walk(f"{path}[{key!r}]", item)
+    elif isinstance(sent, list | tuple):
+        if len(given) != len(sent):
+            yield path
+            return
+        for index, (one, other) in enumerate(zip(sent, given, strict=True)):
+            yield from _differences(f"{path}[{index}]", one, other, changed)
+    elif isinstance(sent, dict):
+        if list(given) != list(sent):
+            yield path
+            return
+        for key, one in sent.items():
+            yield from _differences(f"{path}[{key!r}]", one, given[key], changed)
+    elif isinstance(sent, set):
+        if given != sent:
+            yield path
+    elif given is not sent or id(sent) in changed:
+        yield path
 
 
 def serve(connection: socket.socket, output: int = MAX_OUTPUT) -> None:

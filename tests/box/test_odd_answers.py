@@ -55,6 +55,25 @@ def test_changing_an_input_in_place_is_found_out(student):
     assert torch.isnan(student["same_object"](torch.tensor(math.nan)))
 
 
+@pytest.mark.parametrize(
+    ("body", "word"),
+    [
+        ("rows.reverse()", r"rows\[0\]"),
+        ("rows[1].append(3)", r"rows\[1\]"),
+        ("rows[0][0] = 7", r"rows\[0\]\[0\]"),
+        ("rows[0] = None", r"rows\[0\]"),
+        ("table.pop('a')", "table"),
+        ("table['a'] = 2", r"table\['a'\]"),
+        ("names.add('y')", "names"),
+    ],
+)
+def test_lists_dicts_and_sets_are_inputs_too(body, word):
+    student, _ = load(f"def f(rows, table, names):\n    {body}\n    return 1\ndef g(*a):\n    return list(a[0])")
+    with pytest.raises(Wrong, match=f"changed its input `{word}` in place"):
+        student["f"]([[1, 2], [3]], {"a": 1}, {"x"})
+    assert student["g"]([[1, 2], [3]], {"a": 1}, {"x"}) == [[1, 2], [3]]
+
+
 # errors
 
 
