@@ -17,7 +17,7 @@ from autograder.judge.verdicts import Infrastructure
 
 PACKAGE = Path(__file__).resolve().parent.parent
 COURSE_UTILS = PACKAGE.parent / "course_utils"
-BOX_MODULES = ("export", "jail", "kernel", "landlock", "printed", "protocol", "seccomp", "server", "zygote")
+BOX_MODULES = ("export", "jail", "kernel", "landlock", "ours", "printed", "protocol", "seccomp", "server", "zygote")
 SECRETS = ("autograder", "solutions", "assignments", "examples", "tests")  # beside course_utils, in a tree or installed
 SETTINGS = ("/etc/ld.so.cache", "/etc/alternatives", "/etc/fonts", "/etc/localtime")
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", *SETTINGS)

@@ -27,6 +27,7 @@ from torch import Tensor
 
 from autograder.box import protocol
 from autograder.box.export import export, kind_of
+from autograder.box.ours import ours
 from autograder.box.printed import Capture
 from autograder.box.protocol import Function, Handle, Name, ProtocolError
 
@@ -45,6 +46,7 @@ class Server:
         """`main` is for a process of its own: the namespace is `__main__` and even Ctrl-C is the student's."""
         os.environ["MPLBACKEND"] = "Agg"
         self._main = main
+        self._ours = ours() if main else None
         self._output = output
         self._caught: type[BaseException] = BaseException if main else Exception
         self._label = "" if main else f" #{next(_serial)}"
@@ -225,6 +227,8 @@ class Server:
         if kind is Name:
             return self._find(value.name)
         if kind is Function:
+            if self._ours is not None:
+                self._ours.restore()
             module, name = value.path.split(":")
             return getattr(importlib.import_module(module), name)
         return value

@@ -22,6 +22,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from autograder.box import jail, kernel
+from autograder.box.ours import ours
 
 WARM = ("numpy", "einops", "sympy", "matplotlib.pyplot", "torch.func", "torch._dynamo", "autograder.box.server")
 _TICK = 0.1  # seconds between looks at how much memory the boxes use
@@ -91,6 +92,7 @@ def warm_up() -> None:
     tasks = len(os.listdir("/proc/self/task"))
     if tasks != 1:
         raise RuntimeError(f"the zygote has {tasks} threads: a fork would lose them")
+    ours()
     gc.freeze()
     gc.enable()
     kernel.use_huge_pages()
