@@ -23,6 +23,7 @@ PROJECTIONS = 4
 HUGE = 1e30  # beyond this a number counts as infinite: fills such as finfo.min print like -inf
 STAND_INS = {"nan": 17.3, "inf": 29.1, "-inf": -23.7}
 LARGEST = 10**6  # numbers of which a print is taken
+MANY = 4_000  # items of lists and dicts, one inside another, of which prints are taken
 NOISE = 1e-9  # differences below this are rounding
 ENOUGH = 4  # prints of numbers that cannot agree by chance
 
@@ -40,6 +41,21 @@ class Mistake:
 
 def fingerprint(value: Any) -> Fingerprint:
     """The print of an output: structure, shapes and projections; a number and a 0-dim tensor print alike."""
+    return _print(value) if _items(value) <= MANY else {"type": f"a long {type(value).__name__}"}
+
+
+def _items(value: Any) -> int:
+    """How many items stand in a value and in those, counted until there are too many."""
+    count, waiting = 0, [value]
+    while waiting and count <= MANY:
+        inner = waiting.pop()
+        if isinstance(inner, (Mapping, list, tuple, set, frozenset)):
+            count += len(inner)
+            waiting += list(inner.values() if isinstance(inner, Mapping) else inner)[: MANY + 1]
+    return count
+
+
+def _print(value: Any) -> Fingerprint:
     if isinstance(value, BaseException):
         return {"error": type(value).__name__}
     if isinstance(value, np.bool_) or (
@@ -51,9 +67,9 @@ def fingerprint(value: Any) -> Fingerprint:
     if isinstance(value, (torch.Tensor, np.ndarray, np.generic, numbers.Number)):
         return _numeric(value)
     if isinstance(value, Mapping):
-        return {"dict": {str(key): fingerprint(value[key]) for key in sorted(value, key=str)}}
+        return {"dict": {str(key): _print(value[key]) for key in sorted(value, key=str)}}
     if isinstance(value, (list, tuple)):
-        return {"list": [fingerprint(item) for item in value]}
+        return {"list": [_print(item) for item in value]}
     if isinstance(value, (set, frozenset)):
         return {"set": sorted(map(repr, value))}
     return {"type": "callable" if callable(value) else type(value).__name__}

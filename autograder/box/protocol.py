@@ -69,11 +69,12 @@ class Caps:
     tensors: int
     names: bool
     count: int = 10_000  # tensors in one message, and entries of one dict or set
+    items: int = 2**62  # in all lists, dicts and sets together
     depth: int = 48
 
 
 TO_BOX = Caps(tree=64 * 2**20, tensors=2**30, names=True)
-TO_JUDGE = Caps(tree=2 * 2**20, tensors=64 * 2**20, names=False)
+TO_JUDGE = Caps(tree=2 * 2**20, tensors=64 * 2**20, names=False, items=250_000)  # a result and what it comes in
 
 
 class Header(NamedTuple):
@@ -254,6 +255,7 @@ class _Unpacker:
         self.cursor = cursor
         self.caps = caps
         self.tensors: list[Tensor] = []
+        self.items = 0
 
     def lift(self, tree: Any, depth: int) -> Any:
         kind = type(tree)
@@ -266,6 +268,9 @@ class _Unpacker:
         if depth >= self.caps.depth:
             raise ProtocolError(f"the value is nested deeper than {self.caps.depth} levels")
         depth += 1
+        self.items += len(tree) - 1
+        if self.items > self.caps.items:
+            raise ProtocolError(f"the message holds more than {self.caps.items} items")
         tag = tree[0]
         if tag == _LIST:
             return [self.lift(item, depth) for item in tree[1:]]

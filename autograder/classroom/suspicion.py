@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 
 ODD_CALLS = {
     "os._exit": "ends the process",
@@ -24,7 +25,8 @@ ODD_CALLS = {
 ODD_MODULES = {"ctypes", "socket", "subprocess", "multiprocessing", "gc", "pty", "ptrace", "faulthandler", "autograder"}
 ODD_METHODS = {"__torch_function__", "__torch_dispatch__", "__array_function__", "__reduce__", "__reduce_ex__"}
 ODD_TEXTS = ("/proc/", "/autograder", "gradebook.db", "results.jsonl", "COURSE_GRADING", "NBGRADER")
-PATCHED = {"torch", "np", "numpy", "pytest", "course_utils", "builtins", "F"}
+PATCHED = {"torch", "numpy", "pytest", "course_utils", "builtins", "safetensors", "autograder"}
+USUAL = {"np": "numpy", "F": "torch.nn.functional", "nn": "torch.nn"}  # imported by the notebook
 
 
 def odd_things(source: str) -> list[str]:
@@ -33,16 +35,31 @@ def odd_things(source: str) -> list[str]:
         tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return []
+    names = USUAL | _imported(tree)
     found: dict[str, None] = {}
     for node in ast.walk(tree):
-        for told in _about(node):
+        for told in _about(node, names):
             found[told] = None
     return list(found)
 
 
-def _about(node: ast.AST) -> list[str]:
-    if isinstance(node, ast.Call) and (name := _dotted(node.func)) in ODD_CALLS:
+def _imported(tree: ast.AST) -> dict[str, str]:
+    """What stands behind the names that the code imports: `import course_utils.work as w` gives w."""
+    found: dict[str, str] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {alias.asname: alias.name for alias in node.names if alias.asname}
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            found |= {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
+    return found
+
+
+def _about(node: ast.AST, names: Mapping[str, str]) -> list[str]:
+    if isinstance(node, ast.Call) and (name := _dotted(node.func, names)) in ODD_CALLS:
         return [f"`{name}` {ODD_CALLS[name]}"]
+    if isinstance(node, ast.Call) and _dotted(node.func, names) in ("setattr", "delattr") and node.args:
+        name = f"{_dotted(node.args[0], names)}.*"
+        return [f"replaces `{name}`"] if _patches(name) else []
     if isinstance(node, ast.Import):
         return [f"imports `{alias.name}`" for alias in node.names if alias.name.partition(".")[0] in ODD_MODULES]
     if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] in ODD_MODULES:
@@ -51,9 +68,12 @@ def _about(node: ast.AST) -> list[str]:
         return [f"defines `{node.name}`, which can make a tensor lie"]
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return [f"mentions `{text}`" for text in ODD_TEXTS if text in node.value]
-    if isinstance(node, ast.Assign):
-        names = [_dotted(target) for target in node.targets]
-        return [f"replaces `{name}`" for name in names if _patches(name)]
+    if isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Delete):
+        targets = [node.target] if isinstance(node, ast.AugAssign | ast.AnnAssign) else node.targets
+        set_here = [_dotted(target, names) for target in targets if isinstance(target, ast.Attribute)]
+        return [f"replaces `{name}`" for name in set_here if _patches(name)]
+    if isinstance(node, ast.Attribute) and _dotted(node, names) == "sys.modules":
+        return ["reaches for `sys.modules`"]
     return []
 
 
@@ -63,9 +83,12 @@ def _patches(name: str) -> bool:
     return head in PATCHED and bool(rest) and not rest.startswith("backends.")
 
 
-def _dotted(node: ast.AST) -> str:
-    if isinstance(node, ast.Name):
-        return node.id
-    if isinstance(node, ast.Attribute):
-        return f"{_dotted(node.value)}.{node.attr}"
-    return ""
+def _dotted(node: ast.AST, names: Mapping[str, str]) -> str:
+    """A chain of names as one name, an imported one in full."""
+    rest: list[str] = []
+    while isinstance(node, ast.Attribute):
+        rest.append(node.attr)
+        node = node.value
+    if not isinstance(node, ast.Name):
+        return ""
+    return ".".join([names.get(node.id, node.id), *reversed(rest)])

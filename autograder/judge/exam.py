@@ -25,6 +25,7 @@ from _pytest.main import Session
 
 from autograder.errors import BadInput
 from autograder.homework import Homework
+from autograder.judge.faults import printable
 from autograder.judge.proxies import Student
 from autograder.judge.results import CaseResult
 from autograder.judge.seat import Seat
@@ -203,6 +204,8 @@ def _judge(raised: BaseException | None) -> Ruling:
 
 
 def _short(message: str) -> str:
+    """A message that may quote the student's code: printable, and no longer than a student reads."""
+    message = printable(message)
     return message if len(message) <= MAX_MESSAGE else message[:MAX_MESSAGE] + "..."
 
 

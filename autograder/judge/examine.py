@@ -47,7 +47,8 @@ def examine(
             cases = _sit_again(exam, cases, seat, seed, question, parts)
         wrong = any(case.verdict in (Verdict.FAILED, Verdict.ERROR) for case in cases)
         named = [case.mistake for case in cases if case.mistake]
-        diagnosis = _diagnose(diagnostician, question.id, seat, named) if wrong else None
+        seat.use(question.limits)  # the student's own parts, after a second try with the reference's
+        diagnosis = _diagnose(diagnostician, question.id, seat, named) if wrong and not seat.out_of_time else None
         if wrong:
             seat.renew()  # who knows what a wrong answer has left behind
         results.append(QuestionResult(question.id, question.points, tuple(cases), diagnosis))
@@ -86,7 +87,8 @@ def _sit_again(
             results[i] = replace(again, message=told, helped=parts)
         elif before.verdict is Verdict.NOT_ANSWERED and again.verdict is not Verdict.NOT_ANSWERED:
             told = f"this fails, also with the course's own {names} in place of yours"
-            results[i] = replace(again, message=told, detail="", helped=parts)
+            verdict = again.verdict if again.verdict is Verdict.INFRASTRUCTURE else Verdict.FAILED
+            results[i] = replace(again, verdict=verdict, message=told, mistake=None, detail="", helped=parts)
         elif again.verdict is Verdict.NOT_ANSWERED:
             break  # the question itself is not answered
     return results

@@ -10,6 +10,12 @@ from autograder.judge.verdicts import StudentCrash, StudentError, StudentMemory
 from course_utils.checking import NotAnswered
 
 MAX_MESSAGE = 400
+_REFUSED = {  # what the system says where the box refuses something: what the box does not allow
+    "[Errno 1] Operation not permitted": "no network, no new sessions, no shared memory",
+    "can't start new thread": "only a few processes and threads",
+    "[Errno 11] Resource temporarily unavailable": "only a few processes and threads",
+    "[Errno 27] File too large": "only small files",
+}
 _PATH = re.compile(r"(?<![\w.])(?:/[\w.+@-]+)+/(?=[\w.+@-])")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]+")
 
@@ -43,8 +49,14 @@ def as_exception(error: Any) -> Exception:
     if type(cell) is str and type(line) is int:
         where = f" (in your cell {one_line(cell)[:80]}, line {line}"
         where += f": `{one_line(source, own=True)}`)" if type(source) is str and source else ")"
+    where += next((f". The box allows {rule}." for words, rule in _REFUSED.items() if words in text), "")
     head = names[0] if names else "Exception"
     return StudentRaised(f"{head}: {text}{where}" if text else f"{head}{where}", names)
+
+
+def printable(text: str) -> str:
+    """A text without what a terminal or a page might obey; its lines stay."""
+    return "\n".join(_CONTROL.sub(" ", line) for line in text.split("\n"))
 
 
 def one_line(text: str, own: bool = False) -> str:

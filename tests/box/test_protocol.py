@@ -208,3 +208,9 @@ def test_mutated_frames_raise_only_protocol_errors(data):
         protocol.unpack(good, TO_JUDGE)
     except ProtocolError:
         pass
+
+
+def test_the_judge_counts_the_items_of_a_message_itself():
+    frame = protocol.pack([[0] * 100] * 3000, NONCE, 1, protocol.TO_JUDGE)
+    with pytest.raises(ProtocolError, match="more than 250000 items"):
+        protocol.unpack(bytearray(frame), protocol.TO_JUDGE)

@@ -83,6 +83,20 @@ def test_ordinary_answers_raise_no_suspicion() -> None:
     assert odd_things(ordinary) == [] and odd_things("not python (") == []
 
 
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import course_utils.work as w\nw.count_work = None",
+        "from course_utils import work\nwork.count_work.__code__ = None",
+        "import torch as t\ndel t.softmax",
+        "from torch.nn import functional\nsetattr(functional, 'softmax', None)",
+        "F.softmax = None",
+    ],
+)
+def test_patches_are_seen_behind_any_name(code: str) -> None:
+    assert [told.split()[0] for told in odd_things(code)] == ["replaces"]
+
+
 def test_no_journal_is_a_clear_sentence(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "autograder", "report", str(tmp_path)]
     told = subprocess.run(command, capture_output=True, text=True)

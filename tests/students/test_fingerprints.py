@@ -149,3 +149,8 @@ def test_the_same_error_alone_names_only_a_mistake_that_does_nothing_else():
     assert diagnosed([mixed], plain=3.0, masked=error) is None
     assert diagnosed([mixed], plain=1.0, masked=error) == "mixed"
     assert diagnosed([mixed, pure], plain=3.0, masked=error) == "pure"
+
+
+@pytest.mark.parametrize("value", [[0.0] * 100_000, [[0.0] * 100] * 100, {i: [0.0] * 100 for i in range(100)}])
+def test_a_flood_of_numbers_has_no_print_of_each(value):
+    assert set(fingerprint(value)) == {"type"}
