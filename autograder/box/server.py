@@ -5,6 +5,8 @@ It runs in the box, beside the student's code, so nothing it says is trusted; it
 
 from __future__ import annotations
 
+import ast
+import asyncio
 import importlib
 import inspect
 import io
@@ -117,7 +119,7 @@ class Server:
         printed, failure = Capture(self._output), None
         try:
             with printed:
-                exec(compile(source, filename, "exec"), self._module.__dict__)
+                self._execute(source, filename)
         except self._caught as error:
             failure = self._describe(error)
         namespace = self._module.__dict__
@@ -126,6 +128,16 @@ class Server:
         if self._main and (pyplot := sys.modules.get("matplotlib.pyplot")):
             pyplot.close("all")
         return {"id": name, "error": failure, "printed": printed.text()}
+
+    def _execute(self, source: str, filename: str) -> None:
+        """Run a cell's code; like in Jupyter it may `await` outside of a function."""
+        try:
+            code = compile(source, filename, "exec")
+        except SyntaxError:  # raised again unless that was the trouble
+            code = compile(source, filename, "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+            asyncio.run(eval(code, self._module.__dict__))
+        else:
+            exec(code, self._module.__dict__)
 
     def _names(self, message: dict[str, Any], _: list[Tensor]) -> dict[str, Any]:
         return {"value": {name: kind_of(self._find(name)) for name in message["names"] if self._has(name)}}
@@ -270,6 +282,10 @@ class Server:
 class _NoShell:
     """What `get_ipython()` gives: magics and shell lines do nothing."""
 
+    def getoutput(self, *_: object, **__: object) -> list[str]:
+        """What `files = !ls` prints: nothing."""
+        return []
+
     def __getattr__(self, name: str) -> Callable[..., None]:
         return lambda *_, **__: None
 
@@ -295,7 +311,9 @@ def _changes(
     `changed` holds the ids of the tensors with other bytes; containers are held against the message's own.
     """
     try:
-        names = list(inspect.signature(function).parameters)
+        called = function.forward if isinstance(function, torch.nn.Module) else function  # not `args`, but its names
+        parameters = inspect.signature(called).parameters.values()
+        names = [each.name for each in parameters if each.kind is not each.VAR_POSITIONAL]
     except (TypeError, ValueError):
         names = []
     for index, (sent, given) in enumerate(zip(message["args"], args, strict=True)):

@@ -74,6 +74,13 @@ def test_lists_dicts_and_sets_are_inputs_too(body, word):
     assert student["g"]([[1, 2], [3]], {"a": 1}, {"x"}) == [[1, 2], [3]]
 
 
+def test_an_input_of_a_module_has_the_name_that_the_student_gave_it():
+    source = "import torch\nclass M(torch.nn.Module):\n    def forward(self, q, mask):\n        return mask.zero_()"
+    student, _ = load(source)
+    with pytest.raises(Wrong, match="changed its input `mask` in place"):
+        student["M"]()(torch.ones(2), torch.ones(2))
+
+
 # errors
 
 
