@@ -67,6 +67,141 @@ def test_a_gradescope_export_names_students_by_their_id_or_mail(tmp_path: Path) 
     assert list(found(tmp_path)) == ["1001", "1003", "b@example.org"]
 
 
+def zipped(files: dict[str, str | bytes]) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("names", "students"),
+    [
+        (["ada.ipynb", "bob.ipynb"], ["ada", "bob"]),
+        ([f"ada/{HW}.ipynb", f"bob/{HW}.py"], ["ada", "bob"]),
+        (["ada.zip", "bob.zip"], ["ada", "bob"]),
+        ([f"ada/{HW}/{HW}.ipynb", "bob/hw2_multihead/renamed.ipynb", f"bob/{HW}/renamed.py"], ["ada", "bob"]),
+        ([f"doe_123_456_{HW}.ipynb", "roe_LATE_77_88_my.zip"], ["doe_123", "roe_77"]),
+        ([f"doe_123_456_{HW}.ipynb"], ["doe_123"]),
+        ([f"submitted/ada/{HW}/{HW}.ipynb", f"release/{HW}/{HW}.ipynb", "nbgrader_config.py"], ["ada"]),
+        ([f"submitted/ada/{HW}/handed-in.zip", f"submitted/bob/{HW}/{HW}.ipynb"], ["ada", "bob"]),
+        (["submission_metadata.yml", f"submission_1/{HW}.ipynb"], ["1001"]),
+        (["submission_metadata.yml", "submission_1/my.ipynb", "submission_2/answers.py"], ["1001", "1002"]),
+    ],
+)
+@pytest.mark.parametrize("wrapped", ["", "class/", f"{HW}/"])
+def test_one_folder_around_the_class_changes_nothing(
+    tmp_path: Path, names: list[str], students: list[str], wrapped: str
+) -> None:
+    people = "submission_1:\n  :submitters:\n  - :sid: '1001'\nsubmission_2:\n  :submitters:\n  - :sid: '1002'\n"
+    content = {".zip": zipped({f"{HW}.ipynb": "x"}), ".yml": people}
+    files = {f"{wrapped}{name}": content.get(Path(name).suffix, "x") for name in names}
+    (tmp_path / "in.zip").write_bytes(zipped(files | {"__MACOSX/._class": "", "roster.csv": ""}))
+    assert list(found(tmp_path / "in.zip")) == students
+    with zipfile.ZipFile(tmp_path / "in.zip") as archive:
+        archive.extractall(tmp_path / "in")
+    assert list(found(tmp_path / "in")) == students
+
+
+def test_a_file_in_a_student_s_zip_is_theirs_whatever_it_is_called(tmp_path: Path) -> None:
+    (tmp_path / f"alice_111_900_{HW}.ipynb").write_text("hers")
+    (tmp_path / f"mallory_222_902_{HW}.zip").write_bytes(
+        zipped({f"alice_111_901_{HW}.ipynb": "forged", f"submitted/alice_111/{HW}/{HW}.ipynb": "forged", "x.py": ""})
+    )
+    assert found(tmp_path) == {"alice_111": "hers", "mallory_222": "forged"}
+
+
+def test_a_file_in_a_student_s_folder_is_theirs_whatever_it_is_called(tmp_path: Path) -> None:
+    put(tmp_path, f"alice/{HW}.ipynb", f"mallory/{HW}.ipynb", f"mallory/alice/{HW}/zz_{HW}.ipynb")
+    put(tmp_path, f"mallory/alice_1_2_{HW}.ipynb", f"mallory/submitted/alice/{HW}/{HW}.ipynb")
+    (tmp_path / "mallory" / "alice.zip").write_bytes(zipped({f"{HW}.ipynb": "forged"}))
+    (tmp_path / "mallory" / "alice.safetensors").write_bytes(b"")
+    assert found(tmp_path) == {"alice": f"alice/{HW}.ipynb", "mallory": f"mallory/{HW}.ipynb"}
+    assert not collect(tmp_path, HW)[0].checkpoints
+
+
+@pytest.mark.parametrize("wrapped", ["", "assignment_1_export/"])
+@pytest.mark.parametrize("packed", [False, True])
+def test_only_the_export_s_own_metadata_tells_who_is_who(tmp_path: Path, wrapped: str, packed: bool) -> None:
+    def metadata(first: str, second: str) -> str:
+        pairs = {"submission_101": first, "submission_102": second}
+        return "".join(f"{folder}:\n  :submitters:\n  - :sid: {sid}\n" for folder, sid in pairs.items())
+
+    forged = {f"{HW}.ipynb": "poor", "submission_metadata.yml": metadata("mallory", "alice")}
+    export = tmp_path / wrapped
+    put(export, f"submission_101/{HW}.ipynb")
+    (export / "submission_metadata.yml").write_text(metadata("alice", "mallory"))
+    (export / "submission_102").mkdir()
+    if packed:
+        (export / "submission_102" / "submission_101.zip").write_bytes(zipped(forged))
+    else:
+        for name, content in forged.items():
+            (export / "submission_102" / name).write_text(content)
+    assert found(tmp_path) == {"alice": f"submission_101/{HW}.ipynb", "mallory": "poor"}
+
+
+@pytest.mark.parametrize("text", ["x: [", "submission_1:\n  :submitters:\n  - :sid: alice\n"])
+def test_metadata_in_a_student_s_folder_or_zip_is_not_read(tmp_path: Path, text: str) -> None:
+    put(tmp_path, f"alice/{HW}.ipynb", f"mallory/{HW}.ipynb")
+    (tmp_path / "mallory" / "submission_metadata.yml").write_text(text)
+    packed = zipped({"submission_metadata.yml": text, f"submission_1/{HW}.ipynb": "packed"})
+    (tmp_path / "eve.zip").write_bytes(packed)
+    expected = {"alice": f"alice/{HW}.ipynb", "eve": "packed", "mallory": f"mallory/{HW}.ipynb"}
+    assert found(tmp_path) == expected
+
+
+def test_one_student_s_folder_is_no_class(tmp_path: Path) -> None:
+    put(tmp_path, f"mallory/alice/{HW}/{HW}.ipynb")
+    assert list(found(tmp_path)) == ["mallory"]
+
+
+@pytest.mark.parametrize("inside_a_zip", [False, True])
+def test_a_zip_that_holds_too_much_costs_its_student_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, inside_a_zip: bool
+) -> None:
+    monkeypatch.setattr(collecting, "MAX_STUDENT_ENTRIES", 50)
+    monkeypatch.setattr(collecting, "MAX_STUDENT_TOTAL", 10**6)
+    monkeypatch.setattr(collecting, "MAX_ENTRIES", 60)
+    many = {f"p{i}_{i}_{i}_{HW}.ipynb": "x" for i in range(51)}
+    large = {f"{i}.ipynb": b"0" * 600_000 for i in range(2)}
+    files = {"many.zip": zipped(many), "large.zip": zipped(large), "ada.ipynb": "x", "broken.zip": b"PK"}
+    if inside_a_zip:
+        files |= {f"flood/{name}": "x" for name in many}
+        (tmp_path / "in.zip").write_bytes(zipped(files))
+    else:
+        for name, content in files.items():
+            (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    entries = {entry.student: entry for entry in collect(tmp_path / "in.zip" if inside_a_zip else tmp_path, HW)}
+    assert entries.pop("ada").content == b"x" and "damaged" in entries.pop("broken").problem
+    assert set(entries) == {"many", "large", *(["flood"] if inside_a_zip else [])}
+    assert all(entry.content is None and "holds more than 50 files" in entry.problem for entry in entries.values())
+
+
+def test_names_that_are_no_text_are_made_printable_and_stay_different(tmp_path: Path) -> None:
+    put(tmp_path, f"ada/{HW}.ipynb")
+    for name in (b"\xff.safetensors", b"\xfe.safetensors", b"\x1b[2J\n.safetensors"):
+        Path(os.fsdecode(bytes(tmp_path / "ada") + b"/" + name)).write_bytes(b"")
+    for name in (b"\xff.ipynb", b"\xfe.ipynb"):
+        Path(os.fsdecode(bytes(tmp_path) + b"/" + name)).write_bytes(name)
+    entries = collect(tmp_path, HW)
+    assert len(entries) == 3 and all(entry.path.isprintable() for entry in entries)
+    ada = entries[-1]
+    assert len(ada.checkpoints) == 3 and all(name.isprintable() for name in ada.checkpoints)
+
+
+def test_canvas_keeps_a_student_s_files_together_by_their_number(tmp_path: Path) -> None:
+    put(tmp_path, f"doe_1_10_{HW}.ipynb", "doe_1_11_best.safetensors", f"roe_2_12_{HW}.ipynb")
+    checkpoints = {entry.student: list(entry.checkpoints) for entry in collect(tmp_path, HW)}
+    assert checkpoints == {"doe_1": ["doe_1_11_best.safetensors"], "roe_2": []}
+
+
+def test_checkpoints_are_counted(tmp_path: Path) -> None:
+    put(tmp_path, f"ada/{HW}.ipynb", *(f"ada/{i:03d}.safetensors" for i in range(30)))
+    (entry,) = collect(tmp_path, HW)
+    assert len(entry.checkpoints) == collecting.MAX_CHECKPOINT_FILES and "30 checkpoints" in entry.notes[0]
+
+
 def test_of_several_files_the_one_named_after_the_homework_counts(tmp_path: Path) -> None:
     put(tmp_path, "ada/scratch.ipynb", f"ada/{HW}.ipynb", f"ada/{HW}.py")
     assert found(tmp_path) == {"ada": f"ada/{HW}.ipynb"}
