@@ -33,6 +33,25 @@ def decode_together(
 
 
 @torch.no_grad()
+def decode_with_new_weights(
+    cached_step: Step,
+    make_cache: Callable[[], Any],
+    mha: nn.Module,
+    x: Tensor,
+    weights: dict[str, Tensor],
+    switch: int,
+) -> list[Any]:
+    """What `cached_step` gives for each token of x [B, N, D]; from token `switch` on the module has these weights."""
+    cache, outputs = make_cache(), []
+    for t in range(x.shape[1]):
+        if t == switch:
+            mha.load_state_dict(mha.state_dict() | weights)
+        out, cache = _step(cached_step, mha, x[:, t : t + 1], cache)
+        outputs.append(out)
+    return outputs
+
+
+@torch.no_grad()
 def work_per_step(
     cached_step: Step, make_cache: Callable[[], Any], mha: nn.Module, x: Tensor, lengths: Sequence[int]
 ) -> list[dict[str, int]]:

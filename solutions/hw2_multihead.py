@@ -43,7 +43,8 @@
 # The last two questions, 2.11 and 2.12, ask for a few sentences instead of code, and a person reads them.
 #
 # Later questions may use your earlier answers. Where an earlier one is wrong, the later one is judged
-# with ours in its place too, so an error costs its points once.
+# with ours in its place too, so an error costs its points once, but for one small case in 2.2 and in 2.7 that
+# tries your own parts together.
 #
 # Answers 2.1, 2.2, 2.8 and 2.9 are parts of models, so gradients must flow through them: stay in PyTorch
 # there, and do not `detach`.
@@ -209,12 +210,15 @@ with after("q2_1"):
 # likewise, and `out_proj` is our `o_proj`. With its weights, your module must give its numbers, for self and
 # cross attention, with padding, with a causal mask, without biases.
 #
-# In this answer `nn.MultiheadAttention` and `F.scaled_dot_product_attention` may **not** be used. The given
-# `attention` may, and takes most of the work off you.
+# In this answer `nn.MultiheadAttention`, `F.multi_head_attention_forward` (which is its inside) and
+# `F.scaled_dot_product_attention` may **not** be used. The given `attention` may, and takes most of the work
+# off you.
 
 # %% question="q2_2" points=16 minutes=45 difficulty=3 uses=["q2_1"]
 class MultiHeadAttention(nn.Module):
-    """Multi-head attention, without nn.MultiheadAttention or F.scaled_dot_product_attention."""
+    """Multi-head attention, without nn.MultiheadAttention, its F.multi_head_attention_forward, or
+    F.scaled_dot_product_attention.
+    """
 
     def __init__(self, d_model: int, n_heads: int, dropout: float = 0.0, bias: bool = True) -> None:
         """Make q_proj, k_proj, v_proj and o_proj; n_heads must divide d_model, else a ValueError."""
@@ -656,7 +660,7 @@ with after("q2_2", "q2_5", what="table"):
 # - `reach(attended)`: the set of input positions (ints) on which the output at **position 0**, after the last
 #   layer, depends. `attended` is a nested list `[layers][N][heads]`, first layer first:
 #   `attended[l][n][h]` is the position, in the input of layer `l`, at which head `h` of position `n` looks.
-#   Position 0 itself is always in the set.
+#   Position 0 itself is always in the set; without any layer, `reach([])`, it is alone there.
 #
 # An example with $N = 4$ positions, two layers and one head, `attended = [[[1], [2], [3], [0]],
 # [[2], [0], [0], [0]]]`. In the second (last) layer position 0 looks at position 2, so it depends on what 0 and
@@ -754,6 +758,7 @@ with after("q2_6"):
 # If the tokens $x_0, \dots, x_{N-1}$ are fed one by one, starting from an empty cache, the outputs must be those
 # of the full pass `mha(x, x, x, causal=True)[0]`, row by row, for every batch size and every length. Work is
 # **counted**, not timed: only the new token is projected, and the work of a step is linear in the length so far.
+# An old token keeps the key and the value that it got in its own step, even if `mha` has other weights by now.
 #
 # With $t$ keys in the cache after appending, a step costs $8D^2$ FLOPs for the four projections and $4tD$ for
 # the two products. A full pass over $t$ tokens costs $8tD^2 + 4t^2D$ (2.5): exactly $t$ times as much. At $D = 64$
@@ -1005,7 +1010,7 @@ def attention_cost(N: int, D: int, kind: str) -> int:
 # %% tags=["plot"]
 with after("q2_9"):
     rng, D, w = torch.Generator().manual_seed(9), 512, 64
-    q, k = (torch.randn(1, 16, 8, generator=rng) for _ in range(2))
+    q, k = (torch.randn(1, 16, 16, generator=rng) for _ in range(2))
     eye = torch.eye(16)[None]
     plots.heatmaps(
         {"all see all": attention(q, k, eye)[0][0], "windows of four": window_attention(q, k, eye, 4)[0]},

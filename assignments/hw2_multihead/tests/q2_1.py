@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q2_1"
 points = 6
 
-MADE_FROM = "189f024664cd298f"
+MADE_FROM = "128c76d71d7c8507"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'view-without-transpose',
@@ -27,7 +27,10 @@ MISTAKES = [{'label': 'view-without-transpose',
                                                      'at': [-31719.78, 40343.937, 7659.7643, -7179.6402]},
              'probe_both': {'shape': [2, 5, 12],
                             'norm': 79082.672,
-                            'at': [-25790.51, -78089.968, -28155.995, 2331.5767]}}},
+                            'at': [-25790.51, -78089.968, -28155.995, 2331.5767]},
+             'probe_split_of_a_slice': {'shape': [2, 3, 5, 4],
+                                        'norm': 79082.672,
+                                        'at': [-25694.104, -77642.461, -27116.096, 2353.7315]}}},
  {'label': 'merge-without-transpose',
   'hint': 'The shape of what you merge is right, but the tokens are scrambled: the head axis still stands before the '
           'tokens when you reshape. Move it beside the width first.',
@@ -42,7 +45,10 @@ MISTAKES = [{'label': 'view-without-transpose',
                                                      'at': [-28723.958, 86709.045, -36725.94, -79491.48]},
              'probe_both': {'shape': [2, 5, 12],
                             'norm': 79082.672,
-                            'at': [-25865.287, -79403.391, -25560.412, 3304.1883]}}},
+                            'at': [-25865.287, -79403.391, -25560.412, 3304.1883]},
+             'probe_merge_of_a_slice': {'shape': [2, 5, 12],
+                                        'norm': 333491.04,
+                                        'at': [-116223.99, -131251.7, -130814.48, -66851.639]}}},
  {'label': 'both-without-transpose',
   'hint': 'Your two functions undo each other, and yet both are wrong: a `view` cuts the numbers in the order in '
           'which they lie in memory, so your heads hold pieces of several tokens. The round trip alone proves '
@@ -64,7 +70,13 @@ MISTAKES = [{'label': 'view-without-transpose',
                                           'at': [-99047.632, 21414.81, 77932.939, 14602.872]},
              'probe_merge_as_many_heads_as_tokens': {'shape': [2, 3, 12],
                                                      'norm': 257617.2,
-                                                     'at': [-28723.958, 86709.045, -36725.94, -79491.48]}}},
+                                                     'at': [-28723.958, 86709.045, -36725.94, -79491.48]},
+             'probe_split_of_a_slice': {'shape': [2, 3, 5, 4],
+                                        'norm': 79082.672,
+                                        'at': [-25694.104, -77642.461, -27116.096, 2353.7315]},
+             'probe_merge_of_a_slice': {'shape': [2, 5, 12],
+                                        'norm': 333491.04,
+                                        'at': [-116223.99, -131251.7, -130814.48, -66851.639]}}},
  {'label': 'heads-interleaved',
   'hint': 'Your head 0 holds columns 0, H, 2H and so on: the last axis is split as (Dh, H). A head is a block of '
           'neighbouring columns, so in the split the head axis comes first.',
@@ -76,7 +88,13 @@ MISTAKES = [{'label': 'view-without-transpose',
                              'at': [-197215.86, -194225.82, -54804.37, -7143.0476]},
              'probe_merge_as_many_heads_as_tokens': {'shape': [2, 3, 12],
                                                      'norm': 257617.2,
-                                                     'at': [-50300.534, 120654.6, -11271.533, -119182.82]}}},
+                                                     'at': [-50300.534, 120654.6, -11271.533, -119182.82]},
+             'probe_split_of_a_slice': {'shape': [2, 3, 5, 4],
+                                        'norm': 79082.672,
+                                        'at': [-25858.123, -79430.792, -25554.556, 3314.6246]},
+             'probe_merge_of_a_slice': {'shape': [2, 5, 12],
+                                        'norm': 333491.04,
+                                        'at': [-197215.86, -194225.82, -54804.37, -7143.0476]}}},
  {'label': 'merge-interleaved',
   'hint': 'Your merged columns alternate between the heads: column 0 of each head, then column 1 of each. All '
           'columns of head 0 come first, so the width must be the last axis when you flatten.',
@@ -88,7 +106,10 @@ MISTAKES = [{'label': 'view-without-transpose',
                                                      'at': [-50300.534, 120654.6, -11271.533, -119182.82]},
              'probe_both': {'shape': [2, 5, 12],
                             'norm': 79082.672,
-                            'at': [-25721.068, -77640.112, -27082.676, 2369.2957]}}},
+                            'at': [-25721.068, -77640.112, -27082.676, 2369.2957]},
+             'probe_merge_of_a_slice': {'shape': [2, 5, 12],
+                                        'norm': 333491.04,
+                                        'at': [-197215.86, -194225.82, -54804.37, -7143.0476]}}},
  {'label': 'heads-left-after-tokens',
   'hint': 'Your split has shape [B, N, H, Dh]: the heads still stand behind the tokens. Attention runs over the last '
           'two axes, and these must be tokens and width.',
@@ -106,7 +127,10 @@ MISTAKES = [{'label': 'view-without-transpose',
                                                      'at': [-31719.78, 40343.937, 7659.7643, -7179.6402]},
              'probe_both': {'shape': [2, 3, 20],
                             'norm': 79082.672,
-                            'at': [-25865.287, -79403.391, -25560.412, 3304.1883]}}},
+                            'at': [-25865.287, -79403.391, -25560.412, 3304.1883]},
+             'probe_split_of_a_slice': {'shape': [2, 5, 3, 4],
+                                        'norm': 79082.672,
+                                        'at': [-25694.104, -77642.461, -27116.096, 2353.7315]}}},
  {'label': 'number-and-width-swapped',
   'hint': 'You make heads of width `n_heads`, and as many of them as fit: `n_heads` is how many heads there are, and '
           'their width follows from it.',
@@ -121,7 +145,10 @@ MISTAKES = [{'label': 'view-without-transpose',
                                           'at': [-63565.194, 55563.862, 36676.97, 14107.783]},
              'probe_split_as_many_heads_as_tokens': {'shape': [2, 2, 3, 3],
                                                      'norm': 42866.284,
-                                                     'at': [-31545.658, 40450.398, 7742.2332, -7296.3263]}}},
+                                                     'at': [-31545.658, 40450.398, 7742.2332, -7296.3263]},
+             'probe_split_of_a_slice': {'shape': [2, 4, 5, 3],
+                                        'norm': 79082.672,
+                                        'at': [-26179.325, -78971.828, -26379.929, 2408.4953]}}},
  {'label': 'heads-before-batch',
   'hint': 'Your head axis stands in front of the batch: [H, B, N, Dh]. The batch stays first.',
   'prints': {'probe_split': {'shape': [3, 2, 5, 4],
@@ -138,7 +165,10 @@ MISTAKES = [{'label': 'view-without-transpose',
                                                      'at': [-26301.759, 26293.764, -9402.5976, -28285.866]},
              'probe_both': {'shape': [3, 5, 8],
                             'norm': 79082.672,
-                            'at': [21181.323, -6841.4001, -25999.168, 17033.338]}}},
+                            'at': [21181.323, -6841.4001, -25999.168, 17033.338]},
+             'probe_split_of_a_slice': {'shape': [3, 2, 5, 4],
+                                        'norm': 79082.672,
+                                        'at': [-42968.723, -4521.04, -36444.128, -9897.6921]}}},
  {'label': 'merged-along-tokens',
   'hint': 'Your merge lays the heads one after the other along the tokens, so the sequence grows H times as long. '
           'They belong side by side, in the columns.',
@@ -153,7 +183,10 @@ MISTAKES = [{'label': 'view-without-transpose',
                                                      'at': [-28723.958, 86709.045, -36725.94, -79491.48]},
              'probe_both': {'shape': [2, 15, 4],
                             'norm': 79082.672,
-                            'at': [-25865.287, -79403.391, -25560.412, 3304.1883]}}},
+                            'at': [-25865.287, -79403.391, -25560.412, 3304.1883]},
+             'probe_merge_of_a_slice': {'shape': [2, 15, 4],
+                                        'norm': 333491.04,
+                                        'at': [-116223.99, -131251.7, -130814.48, -66851.639]}}},
  {'label': 'heads-summed',
   'hint': 'Your merge adds the heads up, which leaves width Dh. Merging keeps every number: the heads go side by '
           'side.',
@@ -168,22 +201,37 @@ MISTAKES = [{'label': 'view-without-transpose',
                                                      'at': [-419265.74, -61273.785, 202166.94, 368305.11]},
              'probe_both': {'shape': [2, 5, 4],
                             'norm': 136975.19,
-                            'at': [-43454.705, 94475.311, -54890.581, -30700.272]}}},
+                            'at': [-43454.705, 94475.311, -54890.581, -30700.272]},
+             'probe_merge_of_a_slice': {'shape': [2, 5, 4],
+                                        'norm': 556460.98,
+                                        'at': [-235130.17, 391137.59, -156917.74, -31291.492]}}},
  {'label': 'merge-view-not-contiguous',
   'hint': 'Your merge stops with "view size is not compatible": after a transpose the numbers no longer lie in '
           'memory in the order of the axes, and `view` never copies. Which function does, when it has to?',
   'prints': {'probe_merge': {'error': 'StudentRaised'},
              'probe_merge_as_many_heads_as_tokens': {'error': 'StudentRaised'},
              'probe_float32': {'error': 'StudentRaised'},
-             'probe_both': {'error': 'StudentRaised'}}}]
+             'probe_both': {'error': 'StudentRaised'},
+             'probe_merge_of_a_slice': {'error': 'StudentRaised'}}},
+ {'label': 'strides-assumed',
+  'hint': 'You compute strides by hand, as if the input filled its memory without gaps. A slice or a transpose of '
+          'another tensor does not: index axes, and leave the strides to torch.',
+  'prints': {'probe_split_of_a_slice': {'shape': [2, 3, 5, 4],
+                                        'norm': 2737.4769,
+                                        'at': [-1131.9364, -1909.386, 2.765974, -46.144452]},
+             'probe_merge_of_a_slice': {'shape': [2, 5, 12],
+                                        'norm': 143150.61,
+                                        'at': [-57209.448, -94683.61, -91538.337, -34271.338]}}}]
 
-explain = Explainer("q2_1", globals(), mistakes=MISTAKES, hidden_topics=['shapes and dtypes', 'split values', 'merge values', 'inverses', 'tokens stay apart', 'gradients'])
+explain = Explainer("q2_1", globals(), mistakes=MISTAKES, hidden_topics=['shapes and dtypes', 'split values', 'merge values', 'inverses', 'tokens stay apart', 'views of other tensors', 'gradients'])
 
 """Public checks of q2_1: split_heads and merge_heads."""
 
 import torch
 
+from course_utils.beside import run_beside
 from course_utils.checking import check, same, tensor
+from course_utils.layouts import call_with_slices
 
 F64 = torch.float64
 
@@ -265,3 +313,11 @@ def probe_float32(split_heads, merge_heads):
 
 def probe_both(split_heads, merge_heads):
     return merge_heads(split_heads(_numbered(2, 5, 12), 3))
+
+
+def probe_split_of_a_slice(split_heads):
+    return run_beside(call_with_slices, split_heads, _numbered(2, 5, 12), 3)
+
+
+def probe_merge_of_a_slice(merge_heads):
+    return run_beside(call_with_slices, merge_heads, _numbered(6, 5, 4).reshape(2, 3, 5, 4))

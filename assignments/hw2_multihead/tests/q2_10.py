@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q2_10"
 points = 6
 
-MADE_FROM = "a7e1593fa8f3d17a"
+MADE_FROM = "8e46bc3a6a3160f4"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'exchange-heads-called-false',

@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q2_2"
 points = 16
 
-MADE_FROM = "c78967d776b7cf02"
+MADE_FROM = "ab8a32fb68dcffd8"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'scaled-by-model-width',
@@ -110,7 +110,13 @@ MISTAKES = [{'label': 'scaled-by-model-width',
                                                       'at': [-1.90462, 0.26851355, 2.0237818, -3.9227912]},
                                                      {'shape': [3, 3, 4, 5],
                                                       'norm': 4.4762698,
-                                                      'at': [-3.0434892, -2.3757833, -3.4298655, -2.4316692]}]}}},
+                                                      'at': [-3.0434892, -2.3757833, -3.4298655, -2.4316692]}]},
+             'probe_second_call': {'list': [{'shape': [3, 4, 6],
+                                             'norm': 7.6524975,
+                                             'at': [2.9731282, -1.331145, 0.41779373, -1.5598565]},
+                                            {'shape': [3, 3, 4, 5],
+                                             'norm': 4.172058,
+                                             'at': [-4.3399229, -5.1958456, -6.2492068, 1.2741043]}]}}},
  {'label': 'view-without-transpose',
   'hint': 'Your heads have the right shape and the wrong numbers: a `view` straight to [B, H, N, Dh] cuts each head '
           'out of several tokens. Your own split_heads of the last question does it right.',
@@ -209,7 +215,19 @@ MISTAKES = [{'label': 'scaled-by-model-width',
                                                       'at': [4.8770851, -0.96443357, -8.2209904, -0.40246161]},
                                                      {'shape': [3, 3, 4, 5],
                                                       'norm': 4.9598209,
-                                                      'at': [-1.6060057, -2.9211683, -5.1210155, -2.0303119]}]}}},
+                                                      'at': [-1.6060057, -2.9211683, -5.1210155, -2.0303119]}]},
+             'probe_second_call': {'list': [{'shape': [3, 4, 6],
+                                             'norm': 10.459424,
+                                             'at': [-0.016762295, -0.51992917, -6.8507392, -4.8293099]},
+                                            {'shape': [3, 3, 4, 5],
+                                             'norm': 4.7812132,
+                                             'at': [-2.517182, -1.8486092, -6.8685394, 3.0251706]}]},
+             'probe_large_scores': {'list': [{'shape': [3, 4, 6],
+                                              'norm': 12.188516,
+                                              'at': [-7.137402, 6.0238194, -11.052336, -5.7153055]},
+                                             {'shape': [3, 3, 4, 5],
+                                              'norm': 6.0,
+                                              'at': [-5.1532795, -3.2692881, -6.2220073, 1.565189]}]}}},
  {'label': 'heads-interleaved',
   'hint': 'Your heads take every H-th column of the projections. Head h is a block of Dh neighbouring columns: with '
           'the weights of nn.MultiheadAttention the two do not agree.',
@@ -308,7 +326,19 @@ MISTAKES = [{'label': 'scaled-by-model-width',
                                                       'at': [-2.096586, -1.3441815, 1.9314624, -6.5875591]},
                                                      {'shape': [3, 3, 4, 5],
                                                       'norm': 4.805752,
-                                                      'at': [-1.7275964, -2.4489316, -1.8748322, -4.9003282]}]}}},
+                                                      'at': [-1.7275964, -2.4489316, -1.8748322, -4.9003282]}]},
+             'probe_second_call': {'list': [{'shape': [3, 4, 6],
+                                             'norm': 7.3956031,
+                                             'at': [1.5023039, -1.4606392, 1.1870464, -6.3366607]},
+                                            {'shape': [3, 3, 4, 5],
+                                             'norm': 4.5830205,
+                                             'at': [-1.3168958, -5.3223998, -5.2210774, -2.9713449]}]},
+             'probe_large_scores': {'list': [{'shape': [3, 4, 6],
+                                              'norm': 10.830856,
+                                              'at': [-2.8076512, 3.0552516, -4.0798509, 0.94364806]},
+                                             {'shape': [3, 3, 4, 5],
+                                              'norm': 6.0,
+                                              'at': [1.4037312, -1.2059276, -1.9485064, -4.6299091]}]}}},
  {'label': 'one-head',
   'hint': 'Your weights are the same for every head: the projections are never split, so one head of width d_model '
           'does all the work.',
@@ -408,7 +438,19 @@ MISTAKES = [{'label': 'scaled-by-model-width',
                                                       'at': [-3.2055048, 0.90086873, 2.8406026, -1.9057979]},
                                                      {'shape': [3, 3, 4, 5],
                                                       'norm': 4.9894164,
-                                                      'at': [-1.4121766, -0.57853397, -2.9566444, -1.9730543]}]}}},
+                                                      'at': [-1.4121766, -0.57853397, -2.9566444, -1.9730543]}]},
+             'probe_second_call': {'list': [{'shape': [3, 4, 6],
+                                             'norm': 8.9642855,
+                                             'at': [-4.4007305, 1.5966788, -1.3915416, -0.64072529]},
+                                            {'shape': [3, 3, 4, 5],
+                                             'norm': 4.9379328,
+                                             'at': [-2.5176634, -2.519136, -4.16688, -0.95109664]}]},
+             'probe_large_scores': {'list': [{'shape': [3, 4, 6],
+                                              'norm': 12.350043,
+                                              'at': [-18.612104, 3.1965996, 2.2937379, 4.3888728]},
+                                             {'shape': [3, 3, 4, 5],
+                                              'norm': 6.0,
+                                              'at': [3.4684815, 2.1584538, 0.75106656, -1.9445996]}]}}},
  {'label': 'o-proj-forgotten',
   'hint': 'You return the merged heads: `o_proj` exists but is never applied. Without it the heads never exchange '
           'anything.',
@@ -507,13 +549,25 @@ MISTAKES = [{'label': 'scaled-by-model-width',
                                        'at': [-3.1845045, -5.4972491, -2.9055345, 4.2600257]},
              'probe_dropped_whole': {'is': False},
              'probe_kept_are_scaled': {'is': False},
-             'probe_share_of_dropped': {'is': 'otherwise'},
+             'probe_share_of_dropped': {'is': 'about 0 of 10'},
              'probe_positional_arguments': {'list': [{'shape': [3, 4, 6],
                                                       'norm': 9.4309347,
                                                       'at': [-1.8946779, -0.14972954, -0.12934291, 1.2984363]},
                                                      {'shape': [3, 3, 4, 5],
                                                       'norm': 4.8732096,
-                                                      'at': [-3.0169336, -2.881268, -4.0478451, -2.6850136]}]}}},
+                                                      'at': [-3.0169336, -2.881268, -4.0478451, -2.6850136]}]},
+             'probe_second_call': {'list': [{'shape': [3, 4, 6],
+                                             'norm': 9.3570532,
+                                             'at': [-2.7866713, -1.2343185, -2.7521861, 0.64943217]},
+                                            {'shape': [3, 3, 4, 5],
+                                             'norm': 4.725176,
+                                             'at': [-3.9143933, -6.0462844, -6.6004365, 1.694427]}]},
+             'probe_large_scores': {'list': [{'shape': [3, 4, 6],
+                                              'norm': 13.134856,
+                                              'at': [-3.8818804, -12.917097, -0.13061504, 8.6314044]},
+                                             {'shape': [3, 3, 4, 5],
+                                              'norm': 6.0,
+                                              'at': [-2.6579753, -3.4480208, 3.8721619, -0.24086358]}]}}},
  {'label': 'o-proj-without-bias',
   'hint': "Your output lacks `o_proj`'s bias: with `bias=True` all four projections have one, as in "
           'nn.MultiheadAttention.',
@@ -597,13 +651,25 @@ MISTAKES = [{'label': 'scaled-by-model-width',
                                        'at': [-0.31428328, -1.2512276, -1.9954474, -2.3142227]},
              'probe_dropped_whole': {'is': False},
              'probe_kept_are_scaled': {'is': False},
-             'probe_share_of_dropped': {'is': 'otherwise'},
+             'probe_share_of_dropped': {'is': 'about 0 of 10'},
              'probe_positional_arguments': {'list': [{'shape': [3, 4, 6],
                                                       'norm': 8.5722153,
                                                       'at': [-1.7425742, -1.2069275, 0.65714848, -5.4125808]},
                                                      {'shape': [3, 3, 4, 5],
                                                       'norm': 4.8732096,
-                                                      'at': [-3.0169336, -2.881268, -4.0478451, -2.6850136]}]}}},
+                                                      'at': [-3.0169336, -2.881268, -4.0478451, -2.6850136]}]},
+             'probe_second_call': {'list': [{'shape': [3, 4, 6],
+                                             'norm': 7.5369651,
+                                             'at': [3.2087588, -2.510001, -0.56745141, -2.6217352]},
+                                            {'shape': [3, 3, 4, 5],
+                                             'norm': 4.725176,
+                                             'at': [-3.9143933, -6.0462844, -6.6004365, 1.694427]}]},
+             'probe_large_scores': {'list': [{'shape': [3, 4, 6],
+                                              'norm': 11.280637,
+                                              'at': [6.0752806, 0.99952719, -5.2367453, 1.1044158]},
+                                             {'shape': [3, 3, 4, 5],
+                                              'norm': 6.0,
+                                              'at': [-2.6579753, -3.4480208, 3.8721619, -0.24086358]}]}}},
  {'label': 'bias-argument-ignored',
   'hint': '`bias=False` changes nothing in your layer: the argument never reaches the four projections.',
   'prints': {'probe_names_without_bias': {'list': [{'is': 'k_proj.bias'}, {'is': 'o_proj.bias'},
@@ -703,7 +769,19 @@ MISTAKES = [{'label': 'scaled-by-model-width',
                                                       'at': [-1.4656266, -5.4357644, 10.61545, -0.69886134]},
                                                      {'shape': [3, 3, 4, 5],
                                                       'norm': 4.8732096,
-                                                      'at': [-3.0169336, -2.881268, -4.0478451, -2.6850136]}]}}},
+                                                      'at': [-3.0169336, -2.881268, -4.0478451, -2.6850136]}]},
+             'probe_second_call': {'list': [{'shape': [3, 4, 6],
+                                             'norm': 9.1380382,
+                                             'at': [1.7439235, 1.9324279, 4.1738848, -0.34703619]},
+                                            {'shape': [3, 3, 4, 5],
+                                             'norm': 4.725176,
+                                             'at': [-3.9143933, -6.0462844, -6.6004365, 1.694427]}]},
+             'probe_large_scores': {'list': [{'shape': [3, 4, 6],
+                                              'norm': 662.93545,
+                                              'at': [151.97579, -272.62714, 288.94395, -255.65326]},
+                                             {'shape': [3, 3, 4, 5],
+                                              'norm': 6.0,
+                                              'at': [-2.6579753, -3.4480208, 3.8721619, -0.24086358]}]}}},
  {'label': 'query-length-for-keys',
   'hint': 'With fewer queries than keys your layer stops or scrambles: keys and values are reshaped with the length '
           'of the query. In cross-attention the two lengths differ.',
@@ -730,7 +808,12 @@ MISTAKES = [{'label': 'scaled-by-model-width',
              'probe_drops_query_by_query': {'error': 'StudentRaised'},
              'probe_drops_head_by_head': {'error': 'StudentRaised'},
              'probe_ruled_out': {'error': 'StudentRaised'},
-             'probe_positional_arguments': {'error': 'StudentRaised'}}},
+             'probe_positional_arguments': {'error': 'StudentRaised'},
+             'probe_second_call': {'error': 'StudentRaised'},
+             'probe_large_scores': {'error': 'StudentRaised'},
+             'probe_training_passes_differ': {'error': 'StudentRaised'},
+             'probe_causal_training_passes_differ': {'error': 'StudentRaised'},
+             'probe_padded_training_passes_differ': {'error': 'StudentRaised'}}},
  {'label': 'padding-polarity-inverted',
   'hint': 'You attend to the padding only: on the card True means padding, and you read True as "may be attended '
           'to".',
@@ -778,7 +861,13 @@ MISTAKES = [{'label': 'scaled-by-model-width',
                                                       'at': [4.8953462, 1.1886518, -1.2503023, 1.8003025]},
                                                      {'shape': [3, 3, 4, 5],
                                                       'norm': 4.0970455,
-                                                      'at': [-0.8168586, 1.0687727, -3.5479673, 0.080378404]}]}}},
+                                                      'at': [-0.8168586, 1.0687727, -3.5479673, 0.080378404]}]},
+             'probe_second_call': {'list': [{'shape': [3, 4, 6],
+                                             'norm': 9.295734,
+                                             'at': [-9.5169161, 2.708536, 0.29160095, -1.0710425]},
+                                            {'shape': [3, 3, 4, 5],
+                                             'norm': 4.1932207,
+                                             'at': [4.2501525, 2.077352, 4.2524954, -1.7882556]}]}}},
  {'label': 'padding-on-queries',
   'hint': 'Your padding mask blocks rows instead of columns: it stands on the query axis. Padding is about keys; a '
           'padded key must lose its weight in every row.',
@@ -798,7 +887,9 @@ MISTAKES = [{'label': 'scaled-by-model-width',
              'probe_nothing_to_see': {'error': 'StudentRaised'},
              'probe_nothing_to_see_without_bias': {'error': 'StudentRaised'},
              'probe_gradients': {'error': 'StudentRaised'},
-             'probe_positional_arguments': {'error': 'StudentRaised'}}},
+             'probe_positional_arguments': {'error': 'StudentRaised'},
+             'probe_second_call': {'error': 'StudentRaised'},
+             'probe_padded_training_passes_differ': {'error': 'StudentRaised'}}},
  {'label': 'padding-repeated-in-wrong-order',
   'hint': "Sentences get one another's padding: when you repeat the mask for the heads, the copies of one sentence "
           'must stay together, because the batch axis comes before the head axis.',
@@ -840,7 +931,13 @@ MISTAKES = [{'label': 'scaled-by-model-width',
                                                       'at': [1.7493077, -0.11343009, -0.25148891, -1.566365]},
                                                      {'shape': [3, 3, 4, 5],
                                                       'norm': 4.9991374,
-                                                      'at': [-4.7649059, -2.8743147, -6.2828189, -0.75261773]}]}}},
+                                                      'at': [-4.7649059, -2.8743147, -6.2828189, -0.75261773]}]},
+             'probe_second_call': {'list': [{'shape': [3, 4, 6],
+                                             'norm': 8.3945746,
+                                             'at': [0.61571508, -0.66804972, 2.0079197, -1.3442814]},
+                                            {'shape': [3, 3, 4, 5],
+                                             'norm': 4.4244064,
+                                             'at': [-2.0531526, -5.2809972, -6.5227722, 1.5742631]}]}}},
  {'label': 'masked-after-softmax',
   'hint': 'Your rows sum to less than 1 where something is blocked: the weights are zeroed after the softmax, when '
           'blocked keys have already had their share of the denominator. Block the scores.',
@@ -900,7 +997,13 @@ MISTAKES = [{'label': 'scaled-by-model-width',
                                                       'at': [0.69608538, 0.58164671, -3.779329, -1.3668318]},
                                                      {'shape': [3, 3, 4, 5],
                                                       'norm': 2.9951629,
-                                                      'at': [-1.1158552, -1.7250462, -2.4088264, -0.54247119]}]}}},
+                                                      'at': [-1.1158552, -1.7250462, -2.4088264, -0.54247119]}]},
+             'probe_second_call': {'list': [{'shape': [3, 4, 6],
+                                             'norm': 6.9176863,
+                                             'at': [4.5319352, 0.2659729, 0.20842216, 0.31219184]},
+                                            {'shape': [3, 3, 4, 5],
+                                             'norm': 3.5962824,
+                                             'at': [-3.1968794, -4.5998507, -3.3026682, 0.79118674]}]}}},
  {'label': 'causal-top-left',
   'hint': 'With fewer queries than keys your causal mask starts in the wrong corner: the last query must see every '
           'key, so the triangle is aligned at the bottom right.',
@@ -1109,7 +1212,19 @@ MISTAKES = [{'label': 'scaled-by-model-width',
                                                       'at': [-0.93058609, 0.34471943, 1.0797949, -3.6684237]},
                                                      {'shape': [3, 4, 5],
                                                       'norm': 2.4684185,
-                                                      'at': [-0.2424358, -0.29681616, -0.46239936, -0.13872504]}]}}},
+                                                      'at': [-0.2424358, -0.29681616, -0.46239936, -0.13872504]}]},
+             'probe_second_call': {'list': [{'shape': [3, 4, 6],
+                                             'norm': 8.5847788,
+                                             'at': [4.0207469, -0.95835405, -0.14480499, -0.87757817]},
+                                            {'shape': [3, 4, 5],
+                                             'norm': 2.23891,
+                                             'at': [1.0060312, 0.17141825, -1.1379786, 0.057844549]}]},
+             'probe_large_scores': {'list': [{'shape': [3, 4, 6],
+                                              'norm': 12.209157,
+                                              'at': [6.8872687, 2.5511741, -4.8140989, 2.8485729]},
+                                             {'shape': [3, 4, 5],
+                                              'norm': 2.3570226,
+                                              'at': [0.090437831, 0.86880874, 0.22726708, -0.4709397]}]}}},
  {'label': 'dropout-active-in-eval',
   'hint': 'In evaluation mode two calls with the same input differ: `F.dropout` is active unless you tell it about '
           '`self.training`.',
@@ -1119,22 +1234,71 @@ MISTAKES = [{'label': 'scaled-by-model-width',
           'layer it acts on the attention weights, before they meet the values.',
   'prints': {'probe_dropped_whole': {'is': False},
              'probe_kept_are_scaled': {'is': False},
-             'probe_share_of_dropped': {'is': 'otherwise'}}},
+             'probe_share_of_dropped': {'is': 'about 0 of 10'}}},
  {'label': 'dropout-ignored',
   'hint': 'In training mode your layer drops nothing, whatever `dropout` says: the argument is never used.',
   'prints': {'probe_something_is_dropped': {'is': False},
              'probe_kept_are_scaled': {'is': False},
-             'probe_share_of_dropped': {'is': 'otherwise'},
-             'probe_drops_query_by_query': {'is': False}}},
+             'probe_share_of_dropped': {'is': 'about 0 of 10'},
+             'probe_drops_query_by_query': {'is': False},
+             'probe_training_passes_differ': {'is': False},
+             'probe_causal_training_passes_differ': {'is': False},
+             'probe_padded_training_passes_differ': {'is': False}}},
  {'label': 'no-value-error',
   'hint': 'A width that does not split evenly goes through, and columns are lost or the call stops later with an '
           'obscure message. Say so when the layer is built, with a ValueError.',
   'prints': {'probe_heads_that_do_not_divide': {'shape': [],
                                                 'norm': 4.0,
                                                 'at': [3.0664865, -0.54777602, -3.7885298, 3.7670558]},
-             'probe_value_error': {'is': False}}}]
+             'probe_value_error': {'is': False}}},
+ {'label': 'dropout-on-scores',
+  'hint': 'Your dropout acts on the scores, before the softmax: a score set to 0 is not a key that is dropped, and a '
+          'key that is alone keeps its weight. Drop weights after the softmax.',
+  'prints': {'probe_something_is_dropped': {'is': False},
+             'probe_kept_are_scaled': {'is': False},
+             'probe_share_of_dropped': {'is': 'about 0 of 10'},
+             'probe_drops_query_by_query': {'is': False}}},
+ {'label': 'dropout-rate-fixed',
+  'hint': 'Your layer drops half of the weights whatever `dropout` says: pass the number that the module was made '
+          'with.',
+  'prints': {'probe_kept_are_scaled': {'is': False}, 'probe_share_of_dropped': {'is': 'about 5 of 10'}}},
+ {'label': 'dropout-without-masks-only',
+  'hint': 'Your dropout is forgotten when there is a causal mask: in training mode weights are dropped with every '
+          'mask.',
+  'prints': {'probe_causal_training_passes_differ': {'is': False}}},
+ {'label': 'mask-of-an-earlier-call',
+  'hint': 'Your module keeps the mask of its first call and uses it again when the shapes are the same. Padding '
+          'differs from call to call: make the mask anew.',
+  'prints': {'probe_second_call': {'list': [{'shape': [3, 4, 6],
+                                             'norm': 9.0444126,
+                                             'at': [-0.72737283, 0.17397699, -0.70163492, -0.68590316]},
+                                            {'shape': [3, 3, 4, 5],
+                                             'norm': 4.4152858,
+                                             'at': [-4.3993121, -3.0071525, -3.0463527, 0.052497134]}]}}},
+ {'label': 'parameter-too-many',
+  'hint': 'Your module has a parameter besides the four projections. Weights are put in by name, and one that is not '
+          'asked for would never be set: a constant is a plain attribute or a buffer.',
+  'prints': {'probe_other_parameters': {'is': True}}},
+ {'label': 'softmax-overflows',
+  'hint': 'With large scores your output is NaN or wrong: exp overflows. Subtract the largest score of each row '
+          'first, which changes nothing in the weights.',
+  'prints': {'probe_large_scores': {'list': [{'shape': [3, 4, 6],
+                                              'norm': 146.79537,
+                                              'at': [-61.312388, 100.3357, -10.960766, -20.17548]},
+                                             {'shape': [3, 3, 4, 5],
+                                              'norm': 148.82695,
+                                              'at': [-6.4782898, -175.91517, -43.249803, -78.914134]}]}}},
+ {'label': 'causal-more-queries-than-keys',
+  'hint': 'With more queries than keys your causal mask is that of a triangle in the upper left corner. The last '
+          'query is level with the last key there too, so the first T - S queries see nothing.',
+  'prints': {'probe_causal_more_queries': {'list': [{'shape': [3, 7, 6],
+                                                     'norm': 11.817729,
+                                                     'at': [-7.9654, 5.7927607, 8.1899157, 3.8151897]},
+                                                    {'shape': [3, 3, 7, 5],
+                                                     'norm': 6.210836,
+                                                     'at': [-2.6481637, -2.2276109, -1.6397059, 2.803439]}]}}}]
 
-explain = Explainer("q2_2", globals(), mistakes=MISTAKES, hidden_topics=['construction', 'heads must divide', 'self attention', 'cross attention', 'padding', 'causal', 'padding and causal', 'rows with nothing to see', 'masks by behaviour', 'gradients', 'gradients where nothing is seen', 'gradients by differences', 'without bias', 'state dict round trip', 'float32', 'eval mode', 'dropout on the weights', 'dropout mean', 'keyword arguments', 'built from its parts', 'device', 'with your own heads'])
+explain = Explainer("q2_2", globals(), mistakes=MISTAKES, hidden_topics=['construction', 'heads must divide', 'self attention', 'cross attention', 'padding', 'causal', 'padding and causal', 'calls are apart', 'rows with nothing to see', 'masks by behaviour', 'gradients', 'gradients where nothing is seen', 'gradients by differences', 'large scores', 'without bias', 'state dict round trip', 'float32', 'eval mode', 'dropout on the weights', 'dropout with masks', 'dropout mean', 'keyword arguments', 'built from its parts', 'device', 'with your own heads'])
 
 """Public checks of q2_2: MultiHeadAttention, against nn.MultiheadAttention with the same weights."""
 
@@ -1359,7 +1523,7 @@ def probe_kept_are_scaled(MultiHeadAttention):
 
 def probe_share_of_dropped(MultiHeadAttention):
     rate = (_dropped(MultiHeadAttention)[..., 0].abs() < 1e-6).double().mean().item()
-    return "about p" if 0.15 < rate < 0.35 else "about 1 - p" if 0.65 < rate < 0.85 else "otherwise"
+    return "about p" if 0.15 < rate < 0.35 else "about 1 - p" if 0.65 < rate < 0.85 else f"about {10 * rate:.0f} of 10"
 
 
 def probe_drops_query_by_query(MultiHeadAttention):
@@ -1380,3 +1544,37 @@ def probe_ruled_out(MultiHeadAttention):
 
 def probe_positional_arguments(MultiHeadAttention):
     return _module(MultiHeadAttention)(*_inputs(), PADDING, True)
+
+
+def probe_other_parameters(MultiHeadAttention):
+    return any(name not in _weights() for name in MultiHeadAttention(D, H).state_dict())
+
+
+def probe_second_call(MultiHeadAttention):
+    mha, inputs = _module(MultiHeadAttention), _inputs()
+    mha(*inputs, key_padding_mask=PADDING)
+    return mha(*inputs, key_padding_mask=PADDING.flip(0))
+
+
+def probe_large_scores(MultiHeadAttention):
+    query, key, value = _inputs()
+    return _module(MultiHeadAttention)(60 * query, 60 * key, value)
+
+
+def _passes_differ(MultiHeadAttention, **options):
+    mha = _module(MultiHeadAttention, dropout=0.5)
+    mha.train()
+    first, second = (mha(*_inputs(), **options)[0] for _ in range(2))
+    return bool((first - second).abs().max() > 1e-6)
+
+
+def probe_training_passes_differ(MultiHeadAttention):
+    return _passes_differ(MultiHeadAttention)
+
+
+def probe_causal_training_passes_differ(MultiHeadAttention):
+    return _passes_differ(MultiHeadAttention, causal=True)
+
+
+def probe_padded_training_passes_differ(MultiHeadAttention):
+    return _passes_differ(MultiHeadAttention, key_padding_mask=PADDING)

@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q2_3"
 points = 9
 
-MADE_FROM = "c68e4fea53b7f198"
+MADE_FROM = "dfd76ad51319727e"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'padding-polarity-inverted',
@@ -253,7 +253,19 @@ MISTAKES = [{'label': 'padding-polarity-inverted',
                                         'encoder_self': {'list': [{'is': 'padding'}]}}},
              'probe_decoder': {'dict': {'cross': {'list': []},
                                         'decoder_self': {'list': [{'is': 'causal'}]},
-                                        'encoder_self': {'list': []}}}}}]
+                                        'encoder_self': {'list': []}}}}},
+ {'label': 'translator-padding-too',
+  'hint': "Your GPT is right, and your translator's decoder has a mask too many: its self-attention is causal as "
+          'well, and its padding is on the right as well.',
+  'prints': {'probe_encoder_decoder': {'dict': {'cross': {'list': [{'is': 'padding'}]},
+                                                'decoder_self': {'list': [{'is': 'causal'}, {'is': 'padding'}]},
+                                                'encoder_self': {'list': [{'is': 'padding'}]}}}}},
+ {'label': 'causal-more-queries-than-keys',
+  'hint': 'With more queries than keys your triangle starts in the upper left corner. The rule j > i + (S - T) holds '
+          'there too: the first T - S queries see nothing.',
+  'prints': {'probe_causal_tall': {'shape': [5, 3],
+                                   'norm': 1.7320508,
+                                   'at': [-0.58494924, 0.87913348, -0.00026017967, 0.72365248]}}}]
 
 explain = Explainer("q2_3", globals(), mistakes=MISTAKES, hidden_topics=['padding values', 'padding max len', 'padding by behaviour', 'causal values', 'causal by behaviour', 'causal is the end of the square', 'masks form', 'masks are enough', 'masks are needed', 'device'])
 

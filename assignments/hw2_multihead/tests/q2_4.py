@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q2_4"
 points = 7
 
-MADE_FROM = "1fe8590468a89b00"
+MADE_FROM = "63e07c70e224e778"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'one-bias-per-projection',
@@ -365,7 +365,52 @@ MISTAKES = [{'label': 'one-bias-per-projection',
                                      'at': [533.56865, -95.313028, -659.20419, 655.46771]},
                                     {'shape': [],
                                      'norm': 804.0,
-                                     'at': [616.36378, -110.10298, -761.4945, 757.17822]}]}}}]
+                                     'at': [616.36378, -110.10298, -761.4945, 757.17822]}]}}},
+ {'label': 'mha-heads-cut-the-input',
+  'hint': "You count H matrices of D / H by D / H for each projection. A head's projection reads all D numbers: it "
+          'is D by D / H.',
+  'prints': {'probe_mha': {'list': [{'shape': [], 'norm': 624.0, 'at': [478.37189, -85.45306, -591.01065, 587.66071]},
+                                    {'shape': [],
+                                     'norm': 336.0,
+                                     'at': [257.58486, -46.013186, -318.23651, 316.43269]},
+                                    {'shape': [],
+                                     'norm': 240.0,
+                                     'at': [183.98919, -32.866561, -227.31179, 226.02335]},
+                                    {'shape': [],
+                                     'norm': 144.0,
+                                     'at': [110.39351, -19.719937, -136.38707, 135.61401]}]},
+             'probe_mha_without_bias': {'list': [{'shape': [],
+                                                  'norm': 576.0,
+                                                  'at': [441.57405, -78.879747, -545.5483, 542.45604]},
+                                                 {'shape': [],
+                                                  'norm': 288.0,
+                                                  'at': [220.78703, -39.439874, -272.77415, 271.22802]},
+                                                 {'shape': [],
+                                                  'norm': 192.0,
+                                                  'at': [147.19135, -26.293249, -181.84943, 180.81868]},
+                                                 {'shape': [],
+                                                  'norm': 96.0,
+                                                  'at': [73.595675, -13.146625, -90.924716, 90.40934]}]}}},
+ {'label': 'mha-output-bias-forgotten',
+  'hint': 'You count three biases of D numbers. The output projection has one as well.',
+  'prints': {'probe_mha': {'list': [{'shape': [],
+                                     'norm': 612.0,
+                                     'at': [469.17243, -83.809732, -579.64506, 576.35954]},
+                                    {'shape': [],
+                                     'norm': 612.0,
+                                     'at': [469.17243, -83.809732, -579.64506, 576.35954]},
+                                    {'shape': [],
+                                     'norm': 612.0,
+                                     'at': [469.17243, -83.809732, -579.64506, 576.35954]},
+                                    {'shape': [],
+                                     'norm': 612.0,
+                                     'at': [469.17243, -83.809732, -579.64506, 576.35954]}]},
+             'probe_mha_one_head': {'list': [{'shape': [],
+                                              'norm': 115.0,
+                                              'at': [88.161486, -15.748561, -108.92023, 108.30285]},
+                                             {'shape': [],
+                                              'norm': 100.0,
+                                              'at': [76.662162, -13.694401, -94.713246, 94.176396]}]}}}]
 
 explain = Explainer("q2_4", globals(), mistakes=MISTAKES, hidden_topics=['qkv weights', 'qkv biases', 'attention entries', 'dense', 'mha', 'mha defaults', 'large sizes'])
 

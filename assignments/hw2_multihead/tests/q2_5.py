@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q2_5"
 points = 10
 
-MADE_FROM = "2be24ccc5956dc9f"
+MADE_FROM = "91d1827b1de3b352"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'multiply-adds-not-doubled',
@@ -453,7 +453,53 @@ MISTAKES = [{'label': 'multiply-adds-not-doubled',
                                            {'is': 'attention'}, {'is': 'attention'}, {'is': 'attention'},
                                            {'is': 'attention'}, {'is': 'attention'}, {'is': 'attention'},
                                            {'is': 'attention'}, {'is': 'attention'}, {'is': 'attention'},
-                                           {'is': 'attention'}, {'is': 'attention'}]}}}]
+                                           {'is': 'attention'}, {'is': 'attention'}]}}},
+ {'label': 'output-rows-from-keys',
+  'hint': 'Your output projection has S rows. There is one output for each query, so it has T.',
+  'prints': {'probe_flops': {'list': [{'shape': [],
+                                       'norm': 1600.0,
+                                       'at': [1226.5946, -219.11041, -1515.4119, 1506.8223]},
+                                      {'shape': [],
+                                       'norm': 15540.0,
+                                       'at': [11913.3, -2128.1099, -14718.438, 14635.012]},
+                                      {'shape': [],
+                                       'norm': 8496.0,
+                                       'at': [6513.2173, -1163.4763, -8046.8374, 8001.2266]}]},
+             'probe_flops_one_head': {'list': [{'shape': [],
+                                                'norm': 888.0,
+                                                'at': [680.76, -121.60628, -841.05362, 836.28639]},
+                                               {'shape': [],
+                                                'norm': 1344.0,
+                                                'at': [1030.3395, -184.05274, -1272.946, 1265.7308]}]},
+             'probe_flops_many_queries': {'shape': [],
+                                          'norm': 6432.0,
+                                          'at': [4930.9102, -880.82385, -6091.956, 6057.4258]},
+             'probe_flops_many_keys': {'shape': [],
+                                       'norm': 13344.0,
+                                       'at': [10229.799, -1827.3808, -12638.536, 12566.898]}}},
+ {'label': 'value-rows-from-queries',
+  'hint': 'One of your projections of keys and values has T rows. Both have S: there are as many values as keys.',
+  'prints': {'probe_flops': {'list': [{'shape': [],
+                                       'norm': 1344.0,
+                                       'at': [1030.3395, -184.05274, -1272.946, 1265.7308]},
+                                      {'shape': [],
+                                       'norm': 15540.0,
+                                       'at': [11913.3, -2128.1099, -14718.438, 14635.012]},
+                                      {'shape': [],
+                                       'norm': 3888.0,
+                                       'at': [2980.6248, -532.43829, -3682.451, 3661.5783]}]},
+             'probe_flops_one_head': {'list': [{'shape': [],
+                                                'norm': 816.0,
+                                                'at': [625.56324, -111.74631, -772.86008, 768.47939]},
+                                               {'shape': [],
+                                                'norm': 1344.0,
+                                                'at': [1030.3395, -184.05274, -1272.946, 1265.7308]}]},
+             'probe_flops_many_queries': {'shape': [],
+                                          'norm': 13344.0,
+                                          'at': [10229.799, -1827.3808, -12638.536, 12566.898]},
+             'probe_flops_many_keys': {'shape': [],
+                                       'norm': 6432.0,
+                                       'at': [4930.9102, -880.82385, -6091.956, 6057.4258]}}}]
 
 explain = Explainer("q2_5", globals(), mistakes=MISTAKES, hidden_topics=['flops', 'flops square', 'flops extremes', 'heads cost nothing', 'bottleneck', 'crossover', 'few queries'])
 

@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q2_6"
 points = 8
 
-MADE_FROM = "15b05c97a17e2976"
+MADE_FROM = "80692241dc2d659a"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'residual-forgotten',
@@ -215,9 +215,44 @@ MISTAKES = [{'label': 'residual-forgotten',
                                     '7', '9']},
              'probe_far_apart': {'set': ['0', '1', '10', '11', '12', '13', '14', '15', '16', '17', '18', '19', '2',
                                          '20', '21', '22', '23', '24', '25', '3', '39', '4', '5', '6', '7', '8',
-                                         '9']}}}]
+                                         '9']}}},
+ {'label': 'geometric-sum',
+  'hint': 'You add up heads ** n over the layers, as in a tree whose nodes branch once. With the residual a position '
+          'branches again in every layer: each layer multiplies by heads + 1.',
+  'prints': {'probe_bound': {'list': [{'shape': [],
+                                       'norm': 2.0,
+                                       'at': [1.5332432, -0.27388801, -1.8942649, 1.8835279]},
+                                      {'shape': [],
+                                       'norm': 5.0,
+                                       'at': [3.8331081, -0.68472003, -4.7356623, 4.7088198]},
+                                      {'shape': [],
+                                       'norm': 15.0,
+                                       'at': [11.499324, -2.0541601, -14.206987, 14.126459]},
+                                      {'shape': [],
+                                       'norm': 13.0,
+                                       'at': [9.966081, -1.7802721, -12.312722, 12.242931]},
+                                      {'shape': [],
+                                       'norm': 6.0,
+                                       'at': [4.5997297, -0.82166404, -5.6827947, 5.6505837]},
+                                      {'shape': [],
+                                       'norm': 63.0,
+                                       'at': [48.297162, -8.6274724, -59.669345, 59.331129]}]}}},
+ {'label': 'residual-of-position-zero-only',
+  'hint': 'You keep position 0, and lose the other positions that were reached before. The residual connection '
+          'carries every position along.',
+  'prints': {'probe_one_head': {'set': ['0', '3']},
+             'probe_two_heads': {'set': ['0', '1', '2', '4', '5']},
+             'probe_two_layers': {'set': ['0', '4']},
+             'probe_layers_reversed': {'set': ['0', '1', '2', '3', '5']},
+             'probe_first_then_last': {'list': [{'set': ['0', '2']}, {'set': ['0', '1']}]},
+             'probe_without_itself': {'set': ['0', '1', '2']},
+             'probe_many': {'set': ['0', '1', '13', '14', '5', '6', '8', '9']},
+             'probe_far_apart': {'set': ['0', '13', '14', '16', '17', '22', '23', '25', '26']}}},
+ {'label': 'stack-of-no-layers',
+  'hint': '`reach([])` stops with an error. Without a layer the output at position 0 is its input: the set is {0}.',
+  'prints': {'probe_no_layer': {'error': 'StudentRaised'}}}]
 
-explain = Explainer("q2_6", globals(), mistakes=MISTAKES, hidden_topics=['bound for many sizes', 'bound is never passed', 'random attention', 'order of random layers', 'residual', 'one layer', 'heads on the same position', 'best case'])
+explain = Explainer("q2_6", globals(), mistakes=MISTAKES, hidden_topics=['bound for many sizes', 'bound is never passed', 'bound is exact', 'random attention', 'order of random layers', 'residual', 'one layer', 'no layer', 'heads on the same position', 'best case'])
 
 """Public checks of q2_6: receptive_field and reach."""
 
@@ -316,3 +351,7 @@ def probe_square(reach):
 
 def probe_far_apart(reach):
     return reach([[[(i + 3**layer * (h + 1)) % 40 for h in range(2)] for i in range(40)] for layer in range(3)])
+
+
+def probe_no_layer(reach):
+    return reach([])

@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q2_7"
 points = 13
 
-MADE_FROM = "1febfad82b5f7843"
+MADE_FROM = "a25f3093e1de58ab"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'nothing-kept',
@@ -40,7 +40,10 @@ MISTAKES = [{'label': 'nothing-kept',
                                                'at': [2.173344, 2.0240137, 0.67524114, -7.1685423]}]},
              'probe_other_weights_midway': {'shape': [2, 1, 6],
                                             'norm': 1.3607705,
-                                            'at': [0.76571013, -0.3151334, 0.0025353504, 0.72105256]}}},
+                                            'at': [0.76571013, -0.3151334, 0.0025353504, 0.72105256]},
+             'probe_large_scores': {'shape': [2, 5, 6],
+                                    'norm': 880.92909,
+                                    'at': [347.75405, 631.99349, -561.1784, 343.37983]}}},
  {'label': 'only-the-last-token-kept',
   'hint': 'Your cache holds one token: the new key and value replace the old ones instead of being joined to them.',
   'prints': {'probe_decode': {'shape': [2, 5, 6],
@@ -66,7 +69,10 @@ MISTAKES = [{'label': 'nothing-kept',
                                                'at': [1.5508633, 1.1568239, -2.2863832, -4.3723297]}]},
              'probe_other_weights_midway': {'shape': [2, 1, 6],
                                             'norm': 2.1311596,
-                                            'at': [-0.9583366, -0.50424073, -0.067143983, 0.39238239]}}},
+                                            'at': [-0.9583366, -0.50424073, -0.067143983, 0.39238239]},
+             'probe_large_scores': {'shape': [2, 5, 6],
+                                    'norm': 1004.895,
+                                    'at': [-721.56188, 1112.8214, -124.80696, 176.13576]}}},
  {'label': 'itself-left-out',
   'hint': 'The new token does not attend to itself: you use the keys that were in the cache before this step. In the '
           'causal pass a query sees its own position too.',
@@ -96,7 +102,10 @@ MISTAKES = [{'label': 'nothing-kept',
                                                'at': [-0.70259171, -0.29406678, -0.10875724, -4.2290763]}]},
              'probe_other_weights_midway': {'shape': [2, 1, 6],
                                             'norm': 2.263194,
-                                            'at': [-0.78225897, -0.52611112, -1.0996594, 1.6121202]}}},
+                                            'at': [-0.78225897, -0.52611112, -1.0996594, 1.6121202]},
+             'probe_large_scores': {'shape': [2, 5, 6],
+                                    'norm': 862.41048,
+                                    'at': [-262.17035, 633.71544, 32.096889, 853.48812]}}},
  {'label': 'joined-along-heads',
   'hint': 'From the second step on the shapes do not fit: you join the new keys along the head axis. Of [B, H, n, '
           'Dh] it is the third axis that grows.',
@@ -111,7 +120,9 @@ MISTAKES = [{'label': 'nothing-kept',
              'probe_other_weights_midway': {'error': 'StudentRaised'},
              'probe_operations': {'error': 'StudentRaised'},
              'probe_operations_in_units_of_a_step': {'error': 'StudentRaised'},
-             'probe_growth': {'error': 'StudentRaised'}}},
+             'probe_growth': {'error': 'StudentRaised'},
+             'probe_steps_before_an_error': {'list': [{'is': '1'}, {'is': 'StudentRaised'}]},
+             'probe_large_scores': {'error': 'StudentRaised'}}},
  {'label': 'new-token-in-front',
   'hint': 'Your new token goes in front of the old ones, in the keys but not in the values: from the second step on '
           "each weight meets another token's value.",
@@ -141,7 +152,10 @@ MISTAKES = [{'label': 'nothing-kept',
                                                'at': [1.169073, 0.028996852, -0.57294097, -8.1857768]}]},
              'probe_other_weights_midway': {'shape': [2, 1, 6],
                                             'norm': 1.5168734,
-                                            'at': [-0.57620896, -1.0831997, -0.04665532, 0.72689667]}}},
+                                            'at': [-0.57620896, -1.0831997, -0.04665532, 0.72689667]},
+             'probe_large_scores': {'shape': [2, 5, 6],
+                                    'norm': 808.26247,
+                                    'at': [-196.53566, 233.19329, -9.4387704, 489.49416]}}},
  {'label': 'values-from-keys',
   'hint': 'Your cache keeps the keys twice: what stands for the values was made with `k_proj`.',
   'prints': {'probe_decode': {'shape': [2, 5, 6],
@@ -173,7 +187,10 @@ MISTAKES = [{'label': 'nothing-kept',
                                                'at': [1.9191136, 1.4963903, 1.777064, 3.7620082]}]},
              'probe_other_weights_midway': {'shape': [2, 1, 6],
                                             'norm': 1.9846622,
-                                            'at': [0.58458057, 0.26186908, -1.810188, 2.221895]}}},
+                                            'at': [0.58458057, 0.26186908, -1.810188, 2.221895]},
+             'probe_large_scores': {'shape': [2, 5, 6],
+                                    'norm': 1415.335,
+                                    'at': [-134.26796, 115.91534, 611.96304, -311.51945]}}},
  {'label': 'o-proj-forgotten',
   'hint': 'You return the merged heads. The layer ends with `o_proj`, and so does a step of it.',
   'prints': {'probe_decode': {'shape': [2, 5, 6],
@@ -205,7 +222,10 @@ MISTAKES = [{'label': 'nothing-kept',
                                                'at': [2.9986489, -2.3671234, -1.4902055, -3.4119834]}]},
              'probe_other_weights_midway': {'shape': [2, 1, 6],
                                             'norm': 1.9679579,
-                                            'at': [0.67310607, 0.61968217, 1.0919277, 0.74250823]}}},
+                                            'at': [0.67310607, 0.61968217, 1.0919277, 0.74250823]},
+             'probe_large_scores': {'shape': [2, 5, 6],
+                                    'norm': 888.2125,
+                                    'at': [739.18774, 22.760842, -405.00779, -635.02129]}}},
  {'label': 'heads-not-split',
   'hint': 'Your step attends with one head of width d_model. The layer splits its projections into `n_heads` heads, '
           'and a step has to do the same.',
@@ -232,7 +252,10 @@ MISTAKES = [{'label': 'nothing-kept',
                                                'at': [-2.5071305, -2.2775713, 1.1401104, -3.1612287]}]},
              'probe_other_weights_midway': {'shape': [2, 1, 6],
                                             'norm': 1.4749915,
-                                            'at': [0.3212669, -0.79638024, -0.077670944, 0.91639263]}}},
+                                            'at': [0.3212669, -0.79638024, -0.077670944, 0.91639263]},
+             'probe_large_scores': {'shape': [2, 5, 6],
+                                    'norm': 832.32119,
+                                    'at': [723.80895, 1061.3283, -510.32171, -126.85691]}}},
  {'label': 'causal-top-left',
   'hint': 'From the second step on the newest token sees only the first one: a triangle made for one query and n '
           'keys, aligned at the top left, leaves a single key open. Everything in the cache is past: what is there '
@@ -263,7 +286,10 @@ MISTAKES = [{'label': 'nothing-kept',
                                                'at': [-1.806361, 1.053843, 1.8179135, -3.9881124]}]},
              'probe_other_weights_midway': {'shape': [2, 1, 6],
                                             'norm': 2.4723616,
-                                            'at': [-0.46675817, -0.71208208, -1.1022003, 0.87235756]}}},
+                                            'at': [-0.46675817, -0.71208208, -1.1022003, 0.87235756]},
+             'probe_large_scores': {'shape': [2, 5, 6],
+                                    'norm': 785.62876,
+                                    'at': [604.932, 361.64094, -382.04592, -344.77572]}}},
  {'label': 'scaled-by-length',
   'hint': 'Your scores are divided by the root of the number of cached tokens: the first steps are off one way, the '
           'later ones the other. The scale is the root of the width of a head.',
@@ -310,7 +336,10 @@ MISTAKES = [{'label': 'nothing-kept',
              'probe_other_weights_midway': {'error': 'StudentRaised'},
              'probe_operations': {'error': 'StudentRaised'},
              'probe_operations_in_units_of_a_step': {'error': 'StudentRaised'},
-             'probe_growth': {'error': 'StudentRaised'}}},
+             'probe_growth': {'error': 'StudentRaised'},
+             'probe_steps_before_an_error': {'list': [{'is': '0'}, {'is': 'StudentRaised'}]},
+             'probe_shape': {'error': 'StudentRaised'},
+             'probe_large_scores': {'error': 'StudentRaised'}}},
  {'label': 'token-axis-dropped',
   'hint': 'Your output has shape [B, D]: the token axis of length 1 is lost on the way. Input and output of a step '
           'are [B, 1, D].',
@@ -325,7 +354,9 @@ MISTAKES = [{'label': 'nothing-kept',
              'probe_two_sequences': {'error': 'Wrong'},
              'probe_other_weights_midway': {'shape': [2, 6],
                                             'norm': 1.7819316,
-                                            'at': [-0.47820467, -0.54112187, -0.71694527, 0.9639361]}}},
+                                            'at': [-0.47820467, -0.54112187, -0.71694527, 0.9639361]},
+             'probe_shape': {'is': '[2, 6]'},
+             'probe_large_scores': {'error': 'Wrong'}}},
  {'label': 'full-pass-every-step',
   'hint': 'Your numbers are right, but each step runs the whole causal pass over all tokens so far: that is the work '
           'which the cache should save. Keep keys and values, not tokens.',
@@ -384,9 +415,83 @@ MISTAKES = [{'label': 'nothing-kept',
                                                'at': [-1.7153536, -4.3382862, 1.6692374, -2.771081]}]},
              'probe_other_weights_midway': {'shape': [2, 1, 6],
                                             'norm': 2.0064658,
-                                            'at': [-0.70110764, -0.34044012, -0.49079757, 0.58805119]}}}]
+                                            'at': [-0.70110764, -0.34044012, -0.49079757, 0.58805119]},
+             'probe_large_scores': {'shape': [2, 5, 6],
+                                    'norm': 1082.1994,
+                                    'at': [-662.88364, 644.20632, 583.40869, -812.75796]}}},
+ {'label': 'scaled-by-model-width',
+  'hint': "Your scores are divided by the root of d_model. As in the full pass, a head's dot product runs over Dh "
+          'numbers.',
+  'prints': {'probe_decode': {'shape': [2, 5, 6],
+                              'norm': 11.197209,
+                              'at': [0.68022701, 3.7310101, -1.9250475, -1.1076821]},
+             'probe_second_token': {'shape': [2, 6],
+                                    'norm': 4.7373123,
+                                    'at': [0.0602172, 1.1976479, 3.6417966, -2.2159175]},
+             'probe_one_row': {'shape': [1, 5, 6],
+                               'norm': 5.7998499,
+                               'at': [2.1098528, -0.15925716, 2.2577457, -2.0976666]},
+             'probe_without_bias': {'shape': [2, 5, 6],
+                                    'norm': 5.2760658,
+                                    'at': [0.044758071, 0.6179388, 0.26556966, 1.1258058]},
+             'probe_a_second_cache': {'shape': [2, 3, 6],
+                                      'norm': 6.7317247,
+                                      'at': [0.1989893, 0.62490429, -0.85864756, -4.5473373]},
+             'probe_two_sequences': {'list': [{'shape': [2, 3, 6],
+                                               'norm': 7.2490114,
+                                               'at': [-1.5116213, -0.61185633, 4.4941087, 1.5571087]},
+                                              {'shape': [2, 3, 6],
+                                               'norm': 6.7317247,
+                                               'at': [0.1989893, 0.62490429, -0.85864756, -4.5473373]}]},
+             'probe_other_weights_midway': {'shape': [2, 1, 6],
+                                            'norm': 1.7456445,
+                                            'at': [-0.45042767, -0.46819555, -0.6724457, 0.94459278]}}},
+ {'label': 'biases-forgotten',
+  'hint': 'You multiply by the weights of the projections and leave their biases out: call the layers themselves.',
+  'prints': {'probe_decode': {'shape': [2, 5, 6],
+                              'norm': 8.8767449,
+                              'at': [-5.0842013, 5.9955749, -3.1134449, 0.96334736]},
+             'probe_first_token': {'shape': [2, 1, 6],
+                                   'norm': 5.0982157,
+                                   'at': [-1.4810077, -2.1174295, 0.082670278, -0.2390702]},
+             'probe_second_token': {'shape': [2, 6],
+                                    'norm': 3.3403249,
+                                    'at': [-0.37829977, 1.2695729, 2.398365, -2.1668269]},
+             'probe_one_head': {'shape': [2, 5, 6],
+                                'norm': 7.6462262,
+                                'at': [1.6927064, 5.3887405, -5.0346237, -2.1705843]},
+             'probe_one_row': {'shape': [1, 5, 6],
+                               'norm': 3.5934096,
+                               'at': [-0.022504145, 0.70748425, -0.065247548, -0.012806529]},
+             'probe_a_second_cache': {'shape': [2, 3, 6],
+                                      'norm': 5.5871666,
+                                      'at': [-1.1094781, 2.2497648, -4.0297609, -3.4243609]},
+             'probe_two_sequences': {'list': [{'shape': [2, 3, 6],
+                                               'norm': 5.7266442,
+                                               'at': [-3.4314118, 1.1336001, 2.3763422, 3.6546643]},
+                                              {'shape': [2, 3, 6],
+                                               'norm': 5.5871666,
+                                               'at': [-1.1094781, 2.2497648, -4.0297609, -3.4243609]}]},
+             'probe_other_weights_midway': {'shape': [2, 1, 6],
+                                            'norm': 1.5121668,
+                                            'at': [-0.11234547, -0.39088442, -0.41152356, 1.1445372]},
+             'probe_large_scores': {'shape': [2, 5, 6],
+                                    'norm': 972.94022,
+                                    'at': [-463.98393, 701.94296, -108.15811, 684.41069]}}},
+ {'label': 'old-tokens-projected-by-hand',
+  'hint': 'Your cache holds the tokens, and each step makes all keys and values anew, with products that no counter '
+          'of matrix products sees. Project the new token alone, and keep what comes out.',
+  'prints': {'probe_other_weights_midway': {'shape': [2, 1, 6],
+                                            'norm': 1.2469361,
+                                            'at': [1.0254966, 0.37719735, 0.29809248, -0.049335863]}}},
+ {'label': 'softmax-overflows',
+  'hint': 'With large scores your outputs are NaN: exp overflows. Subtract the largest score first, or use a softmax '
+          'that does.',
+  'prints': {'probe_large_scores': {'shape': [2, 5, 6],
+                                    'norm': 134.00522,
+                                    'at': [-58.898937, 149.62915, 10.734494, -33.259786]}}}]
 
-explain = Explainer("q2_7", globals(), mistakes=MISTAKES, hidden_topics=['agrees with the full pass', 'other sizes', 'long sequence', 'float32', 'caches are apart', 'a new cache is empty', 'rows are apart', 'only the new token is projected', 'work is linear', 'with your own attention'])
+explain = Explainer("q2_7", globals(), mistakes=MISTAKES, hidden_topics=['agrees with the full pass', 'other sizes', 'long sequence', 'float32', 'caches are apart', 'a new cache is empty', 'old tokens keep their keys', 'large scores', 'rows are apart', 'only the new token is projected', 'work is linear', 'with your own attention'])
 
 """Public checks of q2_7: KVCache and cached_step."""
 
@@ -549,3 +654,23 @@ def probe_operations_in_units_of_a_step(MultiHeadAttention, KVCache, cached_step
 def probe_growth(MultiHeadAttention, KVCache, cached_step):
     work = _work(cached_step, KVCache, _module(MultiHeadAttention), [24, 48])
     return {kind: work[1][kind] > 3 * work[0][kind] for kind in ("flops", "largest")}
+
+
+def probe_steps_before_an_error(MultiHeadAttention, KVCache, cached_step):
+    mha, cache, x = _module(MultiHeadAttention), KVCache(), _tokens()
+    for t in range(3):
+        try:
+            _, cache = cached_step(mha, x[:, t : t + 1], cache)
+        except NotAnswered:
+            raise
+        except Exception as error:
+            return [str(t), type(error).__name__]
+    return "no error"
+
+
+def probe_shape(MultiHeadAttention, KVCache, cached_step):
+    return str(list(cached_step(_module(MultiHeadAttention), _tokens(N=1), KVCache())[0].shape))
+
+
+def probe_large_scores(MultiHeadAttention, KVCache, cached_step):
+    return _decode(cached_step, KVCache, _module(MultiHeadAttention), 100 * _tokens())

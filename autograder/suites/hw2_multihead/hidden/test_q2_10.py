@@ -81,11 +81,12 @@ def _floats(*values):
 def _mask(scores, blocked, values):
     """Whether some query's output differs: what is left of its weights after the mask does not sum to 1."""
     scores, blocked, values = _floats(scores, blocked, values)
-    for row, hidden in zip(scores, blocked, strict=True):
-        weights = torch.exp(row - row.max()) * (1 - hidden)
-        if weights.sum() > 0:
-            kept = weights.sum() / torch.exp(row - row.max()).sum()
-            if ((1 - kept) * (weights @ values / weights.sum())).abs().max() > 0:
+    for row, hidden in zip(scores, blocked == 1, strict=True):
+        seen = row[~hidden]
+        if len(seen):  # in logarithms: a blocked score may be larger than all others by thousands
+            lost = 1 - torch.exp(seen.logsumexp(0) - row.logsumexp(0))
+            weights = torch.exp(seen - seen.logsumexp(0))
+            if (lost * (weights @ values[~hidden])).abs().max() > 0:
                 return True
     return False
 

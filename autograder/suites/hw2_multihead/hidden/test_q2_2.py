@@ -156,6 +156,9 @@ def test_construction(MultiHeadAttention, rng):
         _state(mha, expected)
         left = [name for name in state if name.endswith("_proj.bias")]
         check(bias or not left, f"bias=False leaves {', '.join(left)}")
+        more = [name for name in mha.parameter_shapes() if name not in expected]
+        check(not more, f"the module has parameters of its own besides the four projections: {', '.join(more)} "
+              "(constants are buffers)")
     check(MultiHeadAttention(D, 4).n_heads == 4, "the attribute n_heads is not the number of heads")
 
 
@@ -221,6 +224,16 @@ def test_padding_and_causal(MultiHeadAttention, rng):
     for T in (6, 4):
         inputs = _draw(rng, T=T)
         _compare(mha, weights, inputs, f"with both masks, T={T}, S=6", key_padding_mask=padding, causal=True)
+
+
+def test_calls_are_apart(MultiHeadAttention, rng):
+    """One module, call after call with inputs of the same shapes: every call uses its own masks, and no older ones."""
+    mha, weights = _module(MultiHeadAttention, rng)
+    for lengths, causal in (([6, 4, 2], False), ([1, 6, 3], False), (None, False), ([6, 4, 2], True), ([3, 5, 6], True),
+                            (None, True), ([6, 4, 2], False)):
+        padding = None if lengths is None else _padding(lengths)
+        told = f"of a later call with lengths {lengths}, causal={causal} (is something kept from an earlier one?)"
+        _compare(mha, weights, _draw(rng), told, key_padding_mask=padding, causal=causal)
 
 
 @pytest.mark.weight(2)
@@ -328,6 +341,14 @@ def test_gradients_by_differences(MultiHeadAttention, rng):
     check(agrees, "moving an input by a little changes the output by something else than the gradient says")
 
 
+def test_large_scores(MultiHeadAttention, rng):
+    """Scores of a thousand and more neither overflow nor become NaN: the largest one is subtracted before the exp."""
+    mha, weights = _module(MultiHeadAttention, rng)
+    query, key, value = _draw(rng)
+    for options in ({}, {"key_padding_mask": _padding([6, 4, 2])}, {"causal": True}):
+        _compare(mha, weights, (60 * query, 60 * key, value), "with scores of a thousand and more", **options)
+
+
 def test_without_bias(MultiHeadAttention, rng):
     """bias=False means no bias in any of the four projections."""
     mha, weights = _module(MultiHeadAttention, rng, bias=False)
@@ -392,8 +413,30 @@ def test_dropout_on_the_weights(MultiHeadAttention, rng):
     check(not (dropped == dropped[:, :1]).all(), "all queries of a row lose the same keys: drop weights one by one")
 
 
+def test_dropout_with_masks(MultiHeadAttention, rng):
+    """In training mode weights are dropped with every mask: causal, padding or both."""
+    p, B = 0.3, 300
+    mha, weights = _module(MultiHeadAttention, rng, 4, 1, dropout=p)
+    once = [torch.randn(1, 2, 4, generator=rng, dtype=F64) for _ in range(3)]
+    inputs = [x.expand(B, 2, 4) for x in once]
+    mha.train()
+    for padding, causal in ((None, True), (_padding([1], 2), False), (_padding([1], 2), True)):
+        told = f"with causal={causal}{'' if padding is None else ' and padding'}"
+        plain = twin_attention(torch_twin(weights, 1), *once, padding, causal)[0][0].detach() - weights["o_proj.bias"]
+        got = mha(*inputs, key_padding_mask=None if padding is None else padding.expand(B, 2), causal=causal)
+        check(isinstance(got, (tuple, list)) and len(got) == 2, "forward returns the pair (out, weights)")
+        out = tensor(got[0], f"the output {told}", (B, 2, 4), F64).detach() - weights["o_proj.bias"]
+        first = out[:, 0]  # the first query sees the first key alone
+        dropped, kept = (first.abs().amax(-1) < 1e-9), ((first - plain[0] / (1 - p)).abs().amax(-1) < 1e-9)
+        check(dropped.any(), f"in training mode with dropout={p} nothing is dropped {told}")
+        check((dropped | kept).all(), f"{told}, a query that sees one key must give 0 or its usual output divided by "
+              "1 - p (o_proj's bias aside): dropout acts on the attention weights, after the softmax")
+        rate, error = dropped.double().mean().item(), math.sqrt(p * (1 - p) / B)
+        check(abs(rate - p) < 6 * error, f"{rate:.1%} of the weights are dropped {told}, expected {p:.0%}")
+
+
 def test_dropout_mean(MultiHeadAttention, rng):
-    """In training mode passes differ, and their mean is the output of eval mode."""
+    """In training mode equal rows of a batch lose other weights each, and their mean is the output of eval mode."""
     mha, weights = _module(MultiHeadAttention, rng, dropout=0.4)
     once = _draw(rng, 1)
     plain = twin_attention(torch_twin(weights, H), *once, _padding([5]))[0][0].detach()
@@ -404,10 +447,11 @@ def test_dropout_mean(MultiHeadAttention, rng):
     check(isinstance(got, (tuple, list)) and len(got) == 2, "forward returns the pair (out, weights)")
     out = tensor(got[0], "the output", (800, 4, D), F64)
     check(not out.isnan().any(), "the output has NaN in training mode")
-    check((out.std(0) > 1e-6).all(), "in training mode with dropout=0.4 the passes do not differ")
+    check((out.std(0) > 1e-6).all(), "in training mode with dropout=0.4 equal rows of a batch give equal outputs: "
+          "every weight of every row and head is dropped or kept on its own")
     gap = ((out.mean(0) - plain) / (out.std(0) / math.sqrt(800))).abs().max().item()
-    check(gap < 6, f"the mean over 800 passes is {gap:.1f} standard errors away from the output of eval mode: dropout "
-          "comes after the softmax, and what it keeps is divided by 1 - p")
+    check(gap < 6, f"the mean over 800 equal rows is {gap:.1f} standard errors away from the output of eval mode: "
+          "dropout comes after the softmax, and what it keeps is divided by 1 - p")
 
 
 def test_keyword_arguments(MultiHeadAttention, rng):
@@ -425,12 +469,16 @@ def test_keyword_arguments(MultiHeadAttention, rng):
 @pytest.mark.weight(2)
 def test_built_from_its_parts(MultiHeadAttention, in_box, rng):
     """It is written with products and a softmax, not with nn.MultiheadAttention or scaled_dot_product_attention."""
-    mha = MultiHeadAttention(D, H)
-    mha.eval()
-    used = in_box(functions_called, mha, *_draw(rng, dtype=torch.float32))
-    for name in ("multi_head_attention_forward", "scaled_dot_product_attention"):
-        check(not any(str(call).endswith(name) for call in used), f"the answer calls F.{name}, which this question "
-              "rules out: it is what you are to build")
+    mha, inputs, padding = MultiHeadAttention(D, H), _draw(rng, dtype=torch.float32), _padding([6, 4, 2])
+    used = set()
+    for mode, grad in ((mha.eval, True), (mha.eval, False), (mha.train, False), (mha.train, True)):
+        mode()
+        for options in ({}, {"key_padding_mask": padding}, {"causal": True}):
+            with torch.set_grad_enabled(grad):
+                used.update(map(str, in_box(functions_called, mha, *inputs, **options)))
+    for name in ("multi_head_attention_forward", "native_multi_head_attention", "scaled_dot_product_attention"):
+        check(not any(call.endswith(name) for call in used), f"the answer calls torch's own {name}, which this "
+              "question rules out: it is what you are to build")
 
 
 @pytest.mark.weight(0.5)

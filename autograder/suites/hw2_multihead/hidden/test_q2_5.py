@@ -76,7 +76,8 @@ def test_flops_square(mha_flops, rng):
 
 def test_flops_extremes(mha_flops):
     """One query, one key, one head or heads of width 1 are no exceptions."""
-    for sizes in ((1, 9, 3, 4), (9, 1, 3, 4), (5, 7, 6, 1), (5, 7, 1, 6), (1, 1, 1, 1), (1, 50000, 64, 12)):
+    for sizes in ((1, 9, 3, 4), (9, 1, 3, 4), (5, 7, 6, 1), (5, 7, 1, 6), (1, 1, 1, 1), (1, 50000, 64, 12),
+                  (301, 1029, 65, 11)):
         _explained(mha_flops, *sizes)
 
 

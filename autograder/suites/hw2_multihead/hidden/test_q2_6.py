@@ -111,10 +111,21 @@ def test_bound_is_never_passed(receptive_field, rng):
         check(alone == 1, f"receptive_field({heads}, 0) is {alone:g}; with no layer there is one position, itself")
 
 
+@pytest.mark.weight(0.5)
+def test_bound_is_exact(receptive_field):
+    """The bound is a whole number, exact to its last digit for deep stacks too."""
+    for heads, layers in ((1, 50), (4, 20), (2, 36)):
+        got, told = receptive_field(heads, layers), f"receptive_field({heads}, {layers})"
+        number(got, told)
+        value = got.item() if isinstance(got, torch.Tensor) else got
+        check(value == (heads + 1) ** layers, f"{told} is {value}, expected {(heads + 1) ** layers}: count in whole "
+              "numbers, floats have 16 digits")
+
+
 @pytest.mark.weight(3)
 def test_random_attention(reach, rng):
     """The positions that arrive at position 0 are those that an experiment finds, for random attended positions."""
-    for layers, N, heads in ((2, 9, 1), (3, 12, 2), (2, 15, 3), (4, 25, 2), (3, 20, 1), (5, 40, 1)):
+    for layers, N, heads in ((2, 9, 1), (3, 12, 2), (2, 15, 3), (4, 25, 2), (3, 20, 1), (5, 40, 1), (4, 130, 3)):
         _compare(reach, _draw(rng, layers, N, heads))
 
 
@@ -141,6 +152,12 @@ def test_one_layer(reach, rng):
     """One layer brings what the heads of position 0 attend to, and nothing else."""
     for N, heads in ((6, 1), (9, 3), (4, 4), (1, 2)):
         _compare(reach, _draw(rng, 1, N, heads))
+
+
+def test_no_layer(reach):
+    """Without any layer the output at position 0 is its input: reach([]) is {0}."""
+    got = _positions(reach([]), 1)
+    check(got == {0}, f"reach([]) is {sorted(got)}, expected [0]: position 0 is always in the set")
 
 
 def test_heads_on_the_same_position(reach):

@@ -8,7 +8,13 @@ import torch
 from autograder.judge.faults import StudentRaised
 from autograder.suites.causes import same_or_because
 from course_utils.checking import Wrong, check, same, tensor
-from course_utils.stepwise import decode_stepwise, decode_together, shared_state, work_per_step
+from course_utils.stepwise import (
+    decode_stepwise,
+    decode_together,
+    decode_with_new_weights,
+    shared_state,
+    work_per_step,
+)
 from course_utils.twins import projection_weights, torch_twin, twin_attention
 from course_utils.work import growth_exponent
 
@@ -100,11 +106,12 @@ def test_other_sizes(MultiHeadAttention, KVCache, cached_step, in_box, rng):
 
 
 def test_long_sequence(MultiHeadAttention, KVCache, cached_step, in_box, rng):
-    """Nothing is lost over 70 steps."""
-    mha, weights = _module(MultiHeadAttention, rng)
-    x = _tokens(rng, 2, 70)
-    got = _joined(in_box(decode_stepwise, cached_step, KVCache, mha, x), x)
-    _compare(got, weights, x, "the outputs of 70 steps")
+    """Nothing is lost over 70 steps, nor over 520."""
+    for d_model, n_heads, B, N in ((D, H, 2, 70), (2, 1, 1, 520)):
+        mha, weights = _module(MultiHeadAttention, rng, d_model, n_heads)
+        x = _tokens(rng, B, N, d_model)
+        got = _joined(in_box(decode_stepwise, cached_step, KVCache, mha, x), x)
+        _compare(got, weights, x, f"the outputs of {N} steps", n_heads)
 
 
 def test_float32(MultiHeadAttention, KVCache, cached_step, in_box, rng):
@@ -136,11 +143,51 @@ def test_a_new_cache_is_empty(MultiHeadAttention, KVCache, cached_step, in_box, 
     """After a sequence is done, a new KVCache() knows nothing of it, also with another module or batch."""
     mha, weights = _module(MultiHeadAttention, rng)
     other, other_weights = _module(MultiHeadAttention, rng, 8, 2)
-    for module, known, B, n_heads in ((mha, weights, 3, H), (mha, weights, 1, H), (other, other_weights, 2, 2)):
+    again = [(mha, weights, 3, H)] * 4  # the same shapes: what is left behind would fit
+    for module, known, B, n_heads in (*again, (mha, weights, 1, H), (other, other_weights, 2, 2)):
         x = _tokens(rng, B, 4, len(known["q_proj.weight"]))
         got = _joined(in_box(decode_stepwise, cached_step, KVCache, module, x), x)
         expected = twin_attention(torch_twin(known, n_heads), x, x, x, causal=True)[0].detach()
-        same(got, expected, "the outputs with a new cache, after another sequence was decoded")
+        same(got, expected, "the outputs with a new cache, after another sequence was decoded (all that a cache knows "
+             "belongs inside it)")
+
+
+@pytest.mark.weight(2)
+def test_old_tokens_keep_their_keys(MultiHeadAttention, KVCache, cached_step, in_box, rng):
+    """Only the new token is projected: old keys and values stay, even if the module has new weights by then."""
+    mha, old = _module(MultiHeadAttention, rng)
+    new, x, switch = projection_weights(D, rng), _tokens(rng), 4
+    got = in_box(decode_with_new_weights, cached_step, KVCache, mha, x, new, switch)
+    got = _joined(got, x)[:, switch:]
+    before, after = (_projected(weights, x) for weights in (old, new))
+    (q, all_k, all_v), (_, old_k, old_v) = after, before
+    k, v = (torch.cat([a[:, :, :switch], b[:, :, switch:]], 2) for a, b in ((old_k, all_k), (old_v, all_v)))
+    expected, anew = (_attended(q, k, v, new)[:, switch:] for k, v in ((k, v), (all_k, all_v)))
+    same_or_because(got, expected, f"the outputs from step {switch} on, where the module has new weights", {
+        "the keys and values of old tokens are made anew from their inputs; keep projected keys and values": anew,
+    })
+
+
+def _projected(weights, x):
+    """Queries, keys and values [B, H, N, Dh] of all tokens."""
+    names = ("q_proj", "k_proj", "v_proj")
+    return [torch.stack((x @ weights[f"{name}.weight"].mT + weights[f"{name}.bias"]).chunk(H, -1), 1) for name in names]
+
+
+def _attended(q, k, v, weights):
+    """The causal pass from queries, keys and values to outputs [B, N, D]."""
+    heads = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+    return torch.cat(heads.unbind(1), -1) @ weights["o_proj.weight"].mT + weights["o_proj.bias"]
+
+
+def test_large_scores(MultiHeadAttention, KVCache, cached_step, in_box, rng):
+    """Scores of a thousand and more neither overflow nor become NaN."""
+    mha, weights = _module(MultiHeadAttention, rng)
+    large = {name: w * (40 if name[0] in "qk" else 1) for name, w in weights.items()}
+    mha.load_state_dict({**mha.state_dict(), **large})
+    x = _tokens(rng)
+    got = _joined(in_box(decode_stepwise, cached_step, KVCache, mha, x), x)
+    _compare(got, large, x, "the outputs with scores of a thousand and more")
 
 
 def test_rows_are_apart(MultiHeadAttention, KVCache, cached_step, in_box, rng):
@@ -202,5 +249,7 @@ def test_with_your_own_attention(MultiHeadAttention, KVCache, cached_step, in_bo
     check(isinstance(full, (tuple, list)) and len(full) == 2, "your module's forward returns the pair (out, weights)")
     expected = tensor(full[0], "your module's output", x.shape, F64).detach()
     check(not expected.isnan().any(), "your module's output has NaN")
-    same(_joined(in_box(decode_stepwise, cached_step, KVCache, mha, x), x), expected, "the outputs of all steps, "
-         "against your own module")
+    steps = _joined(in_box(decode_stepwise, cached_step, KVCache, mha, x), x)
+    gap = (steps - expected).abs().max().item()
+    check(gap < 1e-6, f"your q2_7 and your own q2_2 disagree: stepwise outputs and one pass of your module with "
+          f"causal=True differ by up to {gap:.4g}. Which of the two is wrong, their own cases tell")

@@ -8,6 +8,7 @@ import torch
 from autograder.suites.causes import same_or_because
 from course_utils.checking import check, same, tensor
 from course_utils.feature_maps import elu_features, exp_features, square_features
+from course_utils.layouts import call_with_slices, call_with_transposed
 from course_utils.work import count_work, growth_exponent
 
 F64 = torch.float64
@@ -105,6 +106,79 @@ def test_causal_lengths(linear_attention, rng):
         got = tensor(linear_attention(q, k, v, elu_features, causal=True), "the output", (3, T, 7), F64)
         check(not got.isnan().any(), f"the output has NaN with T={T} and S={S}: a query that sees no key gives 0")
         same(got, _by_hand(q, k, v, elu_features, True), f"the output with T={T} and S={S} ({cause})")
+
+
+def _quadratic(q, k, v, feature_map, causal):
+    """The quadratic form in one go, for lengths at which loops take too long."""
+    table = feature_map(q) @ feature_map(k).mT
+    if causal:
+        table = table.tril(k.shape[1] - q.shape[1])
+    total = table.sum(-1, keepdim=True)
+    return table @ v / total.masked_fill(total == 0, 1.0)
+
+
+def test_longer_sequences(linear_attention, rng):
+    """Every output is right at lengths of 20 to 130 tokens too, with as many queries as keys, fewer and more."""
+    for T, S in ((50, 50), (37, 61), (23, 130), (61, 37), (129, 129)):
+        q, k, v = _draw(rng, 2, T, S, 3, 2)
+        for causal in (False, True):
+            got = linear_attention(q, k, v, elu_features, causal)
+            same(got, _quadratic(q, k, v, elu_features, causal), f"the output with T={T}, S={S}, causal={causal}")
+
+
+def test_small_features(linear_attention, rng):
+    """Weights are relative: tiny features give what large ones give, nothing is added to the divisor or cut off."""
+    for causal in (False, True):
+        q, k, v = _draw(rng, T=6)
+        q, k = q - 11, k - 11  # exp makes features of about 1e-5
+        same(linear_attention(q, k, v, exp_features, causal), _quadratic(q, k, v, exp_features, causal),
+             f"the output with features of about 1e-5, causal={causal} (the divisor is the sum of the products as it "
+             "is, however small)")
+
+
+@pytest.mark.weight(2)
+@pytest.mark.parametrize("causal", [False, True], ids=["all-keys", "causal"])
+def test_gradients(linear_attention, rng, causal):
+    """Gradients by q, k and v are those of the quadratic form, for T = S and for T other than S."""
+    for T, S in ((5, 5), (3, 6)) if causal else ((5, 5), (4, 6), (6, 3)):
+        for feature_map in (elu_features, square_features):
+            values = _draw(rng, 2, T, S, 3, 4)
+            mine, theirs = ([x.clone().requires_grad_() for x in values] for _ in range(2))
+            out = tensor(linear_attention(*mine, feature_map, causal), "the output", (2, T, 4), F64)
+            check(out.requires_grad, "no gradient flows: the output is cut off from q, k and v. Stay with torch, and "
+                  "do not detach")
+            up = torch.randn(2, T, 4, generator=rng, dtype=F64)
+            (out * up).sum().backward()
+            (_by_hand(*theirs, feature_map, causal) * up).sum().backward()
+            for name, a, b in zip("qkv", mine, theirs, strict=True):
+                told = f"the gradient of {name} with T={T}, S={S}, causal={causal}"
+                check(a.grad is not None, f"{told} is missing: {name} is cut off from the output")
+                same(a.grad, b.grad, told)
+
+
+def test_gradients_where_nothing_is_seen(linear_attention, rng):
+    """With causal=True and T > S all gradients are finite and right, and those of a query that sees no key are 0."""
+    values = _draw(rng, 2, 6, 3, 3, 4)
+    mine, theirs = ([x.clone().requires_grad_() for x in values] for _ in range(2))
+    out = tensor(linear_attention(*mine, elu_features, True), "the output", (2, 6, 4), F64)
+    check(out.requires_grad, "no gradient flows: the output is cut off from q, k and v")
+    up = torch.randn(2, 6, 4, generator=rng, dtype=F64)
+    (out * up).sum().backward()
+    (_by_hand(*theirs, elu_features, True) * up).sum().backward()
+    for name, a, b in zip("qkv", mine, theirs, strict=True):
+        check(a.grad is not None, f"no gradient reaches {name} with T=6, S=3, causal=True")
+        check(a.grad.isfinite().all(), f"the gradient of {name} is not finite with T=6, S=3, causal=True: a NaN that "
+              "is overwritten in the forward pass comes back in the backward pass; never divide by 0 at all")
+        same(a.grad, b.grad, f"the gradient of {name} with T=6, S=3, causal=True")
+
+
+def test_views_of_other_tensors(linear_attention, in_box, rng):
+    """Inputs that are slices or transposes of other tensors count by their values, however they lie in memory."""
+    for layout, call in (("slices of wider tensors", call_with_slices), ("transposes", call_with_transposed)):
+        for causal in (False, True):
+            q, k, v = _draw(rng, T=6)
+            got = in_box(call, linear_attention, q, k, v, elu_features, causal)
+            same(got, _by_hand(q, k, v, elu_features, causal), f"the output for inputs that are {layout}")
 
 
 def test_sizes(linear_attention, rng):

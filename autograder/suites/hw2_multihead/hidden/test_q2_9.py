@@ -1,6 +1,7 @@
 """Hidden checks of q2_9: window_attention, channel_attention and attention_cost."""
 
 import math
+from functools import partial
 
 import pytest
 import torch
@@ -9,6 +10,7 @@ import torch.nn.functional as F
 from autograder.judge.expect import raises
 from autograder.suites.causes import same_or_because
 from course_utils.checking import check, number, same, tensor
+from course_utils.layouts import call_with_slices
 from course_utils.work import count_work
 
 F64 = torch.float64
@@ -38,7 +40,7 @@ def _elsewhere(N, window):
 @pytest.mark.weight(3)
 def test_window_values(window_attention, rng):
     """The output is that of full attention in which every token sees its own block of neighbours alone."""
-    for B, N, D, window in ((3, 12, 5, 3), (2, 12, 5, 4), (1, 10, 3, 5), (4, 8, 6, 2), (2, 9, 4, 3)):
+    for B, N, D, window in ((3, 12, 5, 3), (2, 12, 5, 4), (1, 10, 3, 5), (4, 8, 6, 2), (2, 9, 4, 3), (7, 40, 3, 8)):
         q, k, v = _draw(rng, B, N, D)
         expected = F.scaled_dot_product_attention(q, k, v, attn_mask=~_elsewhere(N, window))
         got = _alone(window_attention(q, k, v, window), "window_attention")
@@ -96,7 +98,7 @@ def test_window_must_divide(window_attention, rng):
 @pytest.mark.weight(3)
 def test_channel_values(channel_attention, rng):
     """The output is attention(q^T, k^T, v^T)^T with the scale 1 / sqrt(N)."""
-    for B, N, D in ((3, 12, 5), (2, 4, 7), (1, 6, 6), (2, 1, 3), (2, 5, 1)):
+    for B, N, D in ((3, 12, 5), (2, 4, 7), (1, 6, 6), (2, 1, 3), (2, 5, 1), (7, 40, 9)):
         q, k, v = _draw(rng, B, N, D)
         turned = [x.mT.contiguous() for x in (q, k, v)]
         expected = F.scaled_dot_product_attention(*turned).mT
@@ -131,6 +133,59 @@ def test_channels_by_behaviour(channel_attention, rng):
     shuffled = torch.randperm(5, generator=rng)
     same(channel_attention(q, k[..., shuffled], v[..., shuffled]), before, "the output with the channels of k and v "
          "reordered alike")
+
+
+def _turned(q, k, v):
+    """Channel attention by torch's own attention."""
+    return F.scaled_dot_product_attention(*(x.mT.contiguous() for x in (q, k, v))).mT
+
+
+def _windowed(q, k, v, window):
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=~_elsewhere(q.shape[1], window))
+
+
+def _gradients(f, reference, name, values, rng):
+    mine, theirs = ([x.clone().requires_grad_() for x in values] for _ in range(2))
+    out = tensor(_alone(f(*mine), name), f"the output of {name}", values[0].shape, F64)
+    check(out.requires_grad, f"no gradient flows through {name}: stay with torch, and do not detach")
+    up = torch.randn(*out.shape, generator=rng, dtype=F64)
+    (out * up).sum().backward()
+    (reference(*theirs) * up).sum().backward()
+    for leaf, a, b in zip("qkv", mine, theirs, strict=True):
+        check(a.grad is not None, f"no gradient of {name} reaches {leaf}: it is cut off from the output")
+        same(a.grad, b.grad, f"the gradient of {name} by {leaf}")
+
+
+def test_window_gradients(window_attention, rng):
+    """Gradients of window_attention by q, k and v are those of attention in which other blocks are masked."""
+    for window in (3, 4):
+        ways = [partial(f, window=window) for f in (window_attention, _windowed)]
+        _gradients(*ways, "window_attention", _draw(rng, 2), rng)
+
+
+def test_channel_gradients(channel_attention, rng):
+    """Gradients of channel_attention by q, k and v are those of attention(q^T, k^T, v^T)^T."""
+    _gradients(channel_attention, _turned, "channel_attention", _draw(rng, 2, 6), rng)
+
+
+def test_large_scores(window_attention, channel_attention, rng):
+    """Scores of a thousand and more neither overflow nor become NaN, in both."""
+    q, k, v = _draw(rng)
+    q, k = 50 * q, 50 * k
+    same(_alone(window_attention(q, k, v, 4), "window_attention"), _windowed(q, k, v, 4),
+         "the output of window_attention with scores of a thousand and more", atol=1e-8)
+    same(_alone(channel_attention(q, k, v), "channel_attention"), _turned(q, k, v),
+         "the output of channel_attention with scores of a thousand and more", atol=1e-8)
+
+
+def test_slices_of_other_tensors(window_attention, channel_attention, in_box, rng):
+    """Inputs that are slices of wider tensors count by their values, however they lie in memory."""
+    q, k, v = _draw(rng, 2)
+    told = "for inputs that are slices of wider tensors (index axes, and leave the strides to torch)"
+    same(in_box(call_with_slices, window_attention, q, k, v, 4), _windowed(q, k, v, 4),
+         f"the output of window_attention {told}")
+    same(in_box(call_with_slices, channel_attention, q, k, v), _turned(q, k, v),
+         f"the output of channel_attention {told}")
 
 
 def test_float32(window_attention, channel_attention, rng):

@@ -92,3 +92,16 @@ the order of the axes, and `view` never copies. Which function does, when it has
 def merge_heads(x):
     B, H, N, Dh = x.shape
     return x.transpose(1, 2).view(B, N, H * Dh)
+
+
+# %% strides-assumed
+"""You compute strides by hand, as if the input filled its memory without gaps. A slice or a transpose of another
+tensor does not: index axes, and leave the strides to torch."""
+def split_heads(x, n_heads):
+    B, N, D = x.shape
+    return torch.as_strided(x, (B, n_heads, N, D // n_heads), (N * D, D // n_heads, D, 1))
+
+
+def merge_heads(x):
+    B, H, N, width = x.shape
+    return torch.as_strided(x, (B, N, H, width), (H * N * width, width, N * width, 1)).reshape(B, N, H * width)

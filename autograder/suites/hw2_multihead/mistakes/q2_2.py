@@ -710,3 +710,113 @@ class MultiHeadAttention(nn.Module):
         weights = softargmax(scores)
         out = self.o_proj(merge_heads(self.dropout(weights) @ v))
         return out, weights
+
+
+# %% dropout-on-scores
+"""Your dropout acts on the scores, before the softmax: a score set to 0 is not a key that is dropped, and a key that
+is alone keeps its weight. Drop weights after the softmax."""
+_Sound = MultiHeadAttention
+
+
+class MultiHeadAttention(_Sound):
+    def forward(self, query, key, value, key_padding_mask=None, causal=False):
+        q, k, v = (split_heads(p(x), self.n_heads) for p, x in
+                   ((self.q_proj, query), (self.k_proj, key), (self.v_proj, value)))
+        T, S = q.shape[2], k.shape[2]
+        scores = F.dropout(q @ k.mT / math.sqrt(q.shape[-1]), self.dropout, self.training)  # [B, H, T, S]
+        if causal:
+            scores = scores.masked_fill(torch.ones(T, S, dtype=torch.bool, device=q.device).triu(S - T + 1), -math.inf)
+        if key_padding_mask is not None:
+            scores = scores.masked_fill(key_padding_mask[:, None, None, :], -math.inf)
+        weights = softargmax(scores)
+        return self.o_proj(merge_heads(weights @ v)), weights
+
+
+# %% dropout-rate-fixed
+"""Your layer drops half of the weights whatever `dropout` says: pass the number that the module was made with."""
+_Sound = MultiHeadAttention
+
+
+class MultiHeadAttention(_Sound):
+    def __init__(self, d_model, n_heads, dropout=0.0, bias=True):
+        super().__init__(d_model, n_heads, 0.5 if dropout else 0.0, bias)
+
+
+# %% dropout-without-masks-only
+"""Your dropout is forgotten when there is a causal mask: in training mode weights are dropped with every mask."""
+_Sound = MultiHeadAttention
+
+
+class MultiHeadAttention(_Sound):
+    def forward(self, query, key, value, key_padding_mask=None, causal=False):
+        rate, self.dropout = self.dropout, 0.0 if causal else self.dropout
+        result = super().forward(query, key, value, key_padding_mask, causal)
+        self.dropout = rate
+        return result
+
+
+# %% mask-of-an-earlier-call
+"""Your module keeps the mask of its first call and uses it again when the shapes are the same. Padding differs from
+call to call: make the mask anew."""
+_Sound = MultiHeadAttention
+
+
+class MultiHeadAttention(_Sound):
+    def forward(self, query, key, value, key_padding_mask=None, causal=False):
+        kept = self.__dict__.setdefault("kept", {})
+        if key_padding_mask is not None:
+            key_padding_mask = kept.setdefault(key_padding_mask.shape, key_padding_mask)
+        return super().forward(query, key, value, key_padding_mask, causal)
+
+
+# %% parameter-too-many
+"""Your module has a parameter besides the four projections. Weights are put in by name, and one that is not asked for
+would never be set: a constant is a plain attribute or a buffer."""
+_Sound = MultiHeadAttention
+
+
+class MultiHeadAttention(_Sound):
+    def __init__(self, d_model, n_heads, dropout=0.0, bias=True):
+        super().__init__(d_model, n_heads, dropout, bias)
+        self.temperature = nn.Parameter(torch.ones(()))
+
+    def forward(self, query, key, value, key_padding_mask=None, causal=False):
+        out, weights = super().forward(query * self.temperature, key, value, key_padding_mask, causal)
+        return out, weights
+
+
+# %% softmax-overflows
+"""With large scores your output is NaN or wrong: exp overflows. Subtract the largest score of each row first, which
+changes nothing in the weights."""
+_Sound = MultiHeadAttention
+
+
+class MultiHeadAttention(_Sound):
+    def forward(self, query, key, value, key_padding_mask=None, causal=False):
+        q, k, v = (split_heads(p(x), self.n_heads) for p, x in
+                   ((self.q_proj, query), (self.k_proj, key), (self.v_proj, value)))
+        T, S = q.shape[2], k.shape[2]
+        e = torch.exp(q @ k.mT / math.sqrt(q.shape[-1]))  # [B, H, T, S]
+        if causal:
+            e = e.masked_fill(torch.ones(T, S, dtype=torch.bool, device=q.device).triu(S - T + 1), 0.0)
+        if key_padding_mask is not None:
+            e = e.masked_fill(key_padding_mask[:, None, None, :], 0.0)
+        total = e.sum(-1, keepdim=True)
+        weights = e / total.masked_fill(total == 0, 1.0)
+        return self.o_proj(merge_heads(F.dropout(weights, self.dropout, self.training) @ v)), weights
+
+
+# %% causal-more-queries-than-keys
+"""With more queries than keys your causal mask is that of a triangle in the upper left corner. The last query is level
+with the last key there too, so the first T - S queries see nothing."""
+_Sound = MultiHeadAttention
+
+
+class MultiHeadAttention(_Sound):
+    def forward(self, query, key, value, key_padding_mask=None, causal=False):
+        T, S = query.shape[1], key.shape[1]
+        if not causal or T <= S:
+            return super().forward(query, key, value, key_padding_mask, causal)
+        early = super().forward(query[:, :S], key, value, key_padding_mask, True)
+        late = super().forward(query[:, S:], key, value, key_padding_mask, False)
+        return torch.cat([early[0], late[0]], 1), torch.cat([early[1], late[1]], 2)

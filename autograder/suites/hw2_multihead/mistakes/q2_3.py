@@ -179,3 +179,24 @@ def masks_for(architecture):
         "decoder_self": {"causal"} if decoder else set(),
         "cross": {"padding"} if encoder and decoder else set(),
     }
+
+
+# %% translator-padding-too
+"""Your GPT is right, and your translator's decoder has a mask too many: its self-attention is causal as well, and
+its padding is on the right as well."""
+def masks_for(architecture):
+    return {
+        "encoder": {"encoder_self": {"padding"}},
+        "decoder": {"decoder_self": {"causal"}},
+        "encoder-decoder": {
+            "encoder_self": {"padding"}, "decoder_self": {"causal", "padding"}, "cross": {"padding"},
+        },
+    }[architecture]
+
+
+# %% causal-more-queries-than-keys
+"""With more queries than keys your triangle starts in the upper left corner. The rule j > i + (S - T) holds there
+too: the first T - S queries see nothing."""
+def causal_mask(T, S=None):
+    S = T if S is None else S
+    return torch.ones(T, S, dtype=torch.bool).triu(max(S - T, 0) + 1)

@@ -119,3 +119,16 @@ def mha_parameters(D, H, bias=True):
 projection."""
 def mha_parameters(D, H, bias=True):
     return 4 * D**2 + ((3 * H + 1) * D if bias else 0)
+
+
+# %% mha-heads-cut-the-input
+"""You count H matrices of D / H by D / H for each projection. A head's projection reads all D numbers: it is D by
+D / H."""
+def mha_parameters(D, H, bias=True):
+    return 4 * H * (D // H) ** 2 + (4 * D if bias else 0)
+
+
+# %% mha-output-bias-forgotten
+"""You count three biases of D numbers. The output projection has one as well."""
+def mha_parameters(D, H, bias=True):
+    return 4 * D**2 + (3 * D if bias else 0)

@@ -116,3 +116,17 @@ def bottleneck(T, S, d_model):
 products have T * S entries only, yet all S keys are projected."""
 def bottleneck(T, S, d_model):
     return "attention" if max(T, S) > 2 * d_model else "projections"
+
+
+# %% output-rows-from-keys
+"""Your output projection has S rows. There is one output for each query, so it has T."""
+def mha_flops(T, S, d_head, H):
+    D = d_head * H
+    return 2 * (T + 3 * S) * D**2 + 4 * T * S * D
+
+
+# %% value-rows-from-queries
+"""One of your projections of keys and values has T rows. Both have S: there are as many values as keys."""
+def mha_flops(T, S, d_head, H):
+    D = d_head * H
+    return 2 * (3 * T + S) * D**2 + 4 * T * S * D

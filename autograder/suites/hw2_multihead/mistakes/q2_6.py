@@ -113,3 +113,29 @@ def reach(attended):
     for layer in reversed(attended):
         found |= {j for i in found for j in layer[i]}
     return found
+
+
+# %% geometric-sum
+"""You add up heads ** n over the layers, as in a tree whose nodes branch once. With the residual a position branches
+again in every layer: each layer multiplies by heads + 1."""
+def receptive_field(heads, layers):
+    return sum(heads**n for n in range(layers + 1))
+
+
+# %% residual-of-position-zero-only
+"""You keep position 0, and lose the other positions that were reached before. The residual connection carries every
+position along."""
+def reach(attended):
+    found = {0}
+    for layer in reversed(attended):
+        found = {p for n in found for p in layer[n]}
+    return found | {0}
+
+
+# %% stack-of-no-layers
+"""`reach([])` stops with an error. Without a layer the output at position 0 is its input: the set is {0}."""
+def reach(attended):
+    found = {0, *attended[-1][0]}
+    for layer in attended[-2::-1]:
+        found |= {p for n in found for p in layer[n]}
+    return found

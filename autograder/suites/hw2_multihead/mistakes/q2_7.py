@@ -287,3 +287,76 @@ def cached_step(mha, x_t, cache):
     cache.q, cache.v = q, v
     out, _ = attention(k, q, v)
     return mha.o_proj(merge_heads(out)), cache
+
+
+# %% scaled-by-model-width
+"""Your scores are divided by the root of d_model. As in the full pass, a head's dot product runs over Dh numbers."""
+class KVCache:
+    def __init__(self):
+        self.k = self.v = None  # [B, H, n, Dh]
+
+
+def cached_step(mha, x_t, cache):
+    q = split_heads(mha.q_proj(x_t), mha.n_heads)  # [B, H, 1, Dh]
+    k = split_heads(mha.k_proj(x_t), mha.n_heads)
+    v = split_heads(mha.v_proj(x_t), mha.n_heads)
+    if cache.k is not None:
+        k, v = torch.cat([cache.k, k], 2), torch.cat([cache.v, v], 2)
+    cache.k, cache.v = k, v
+    out, _ = attention(q, k, v, beta=1 / math.sqrt(x_t.shape[-1]))
+    return mha.o_proj(merge_heads(out)), cache
+
+
+# %% biases-forgotten
+"""You multiply by the weights of the projections and leave their biases out: call the layers themselves."""
+class KVCache:
+    def __init__(self):
+        self.k = self.v = None  # [B, H, n, Dh]
+
+
+def cached_step(mha, x_t, cache):
+    q, k, v = (split_heads(x_t @ p.weight.T, mha.n_heads) for p in (mha.q_proj, mha.k_proj, mha.v_proj))
+    if cache.k is not None:
+        k, v = torch.cat([cache.k, k], 2), torch.cat([cache.v, v], 2)
+    cache.k, cache.v = k, v
+    out, _ = attention(q, k, v)
+    return mha.o_proj(merge_heads(out)), cache
+
+
+# %% old-tokens-projected-by-hand
+"""Your cache holds the tokens, and each step makes all keys and values anew, with products that no counter of matrix
+products sees. Project the new token alone, and keep what comes out."""
+class KVCache:
+    def __init__(self):
+        self.x = None  # [B, n, D]
+
+
+def _by_hand(layer, x):
+    out = (x[..., None, :] * layer.weight).sum(-1)
+    return out if layer.bias is None else out + layer.bias
+
+
+def cached_step(mha, x_t, cache):
+    cache.x = x_t if cache.x is None else torch.cat([cache.x, x_t], 1)
+    q = split_heads(mha.q_proj(x_t), mha.n_heads)
+    k, v = (split_heads(_by_hand(p, cache.x), mha.n_heads) for p in (mha.k_proj, mha.v_proj))
+    return mha.o_proj(merge_heads(attention(q, k, v)[0])), cache
+
+
+# %% softmax-overflows
+"""With large scores your outputs are NaN: exp overflows. Subtract the largest score first, or use a softmax that
+does."""
+class KVCache:
+    def __init__(self):
+        self.k = self.v = None  # [B, H, n, Dh]
+
+
+def cached_step(mha, x_t, cache):
+    q = split_heads(mha.q_proj(x_t), mha.n_heads)  # [B, H, 1, Dh]
+    k = split_heads(mha.k_proj(x_t), mha.n_heads)
+    v = split_heads(mha.v_proj(x_t), mha.n_heads)
+    if cache.k is not None:
+        k, v = torch.cat([cache.k, k], 2), torch.cat([cache.v, v], 2)
+    cache.k, cache.v = k, v
+    e = torch.exp(q @ k.mT / math.sqrt(q.shape[-1]))
+    return mha.o_proj(merge_heads(e / e.sum(-1, keepdim=True) @ v)), cache

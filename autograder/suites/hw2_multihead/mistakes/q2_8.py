@@ -199,3 +199,132 @@ def linear_attention(q, k, v, feature_map, causal=False):
 weight of a key is g(q) . g(k), divided by the sum of these."""
 def linear_attention(q, k, v, feature_map, causal=False):
     return attention(q, k, v, causal=causal)[0]
+
+
+# %% no-gradient
+"""Your numbers are right, but no gradient reaches the inputs: they are detached, or the work is done outside torch.
+This is a part of a model, and has to learn."""
+def linear_attention(q, k, v, feature_map, causal=False):
+    q, k, v = q.detach(), k.detach(), v.detach()
+    fq, fk = feature_map(q), feature_map(k)
+    T, S = q.shape[-2], k.shape[-2]
+    if not causal:
+        return fq @ (fk.mT @ v) / (fq @ fk.sum(-2).unsqueeze(-1))
+    state = F.pad((fk[..., :, None] * v[..., None, :]).cumsum(-3), (0, 0, 0, 0, 1, 0))
+    total = F.pad(fk.cumsum(-2), (0, 0, 1, 0))
+    seen = (torch.arange(T, device=q.device) + S - T + 1).clamp(min=0)
+    below = (fq * total[..., seen, :]).sum(-1, keepdim=True)
+    top = torch.einsum("...tf,...tfv->...tv", fq, state[..., seen, :, :])
+    return top / below.masked_fill(below == 0, 1.0)
+
+
+# %% queries-detached
+"""No gradient reaches q: its features are detached, so the queries would never learn."""
+def linear_attention(q, k, v, feature_map, causal=False):
+    fq, fk = feature_map(q.detach()), feature_map(k)
+    T, S = q.shape[-2], k.shape[-2]
+    if not causal:
+        return fq @ (fk.mT @ v) / (fq @ fk.sum(-2).unsqueeze(-1))
+    state = F.pad((fk[..., :, None] * v[..., None, :]).cumsum(-3), (0, 0, 0, 0, 1, 0))
+    total = F.pad(fk.cumsum(-2), (0, 0, 1, 0))
+    seen = (torch.arange(T, device=q.device) + S - T + 1).clamp(min=0)
+    below = (fq * total[..., seen, :]).sum(-1, keepdim=True)
+    top = torch.einsum("...tf,...tfv->...tv", fq, state[..., seen, :, :])
+    return top / below.masked_fill(below == 0, 1.0)
+
+
+# %% keys-detached
+"""No gradient reaches k: its features are computed without one, so the keys would never learn."""
+def linear_attention(q, k, v, feature_map, causal=False):
+    fq, fk = feature_map(q), feature_map(k).detach()
+    T, S = q.shape[-2], k.shape[-2]
+    if not causal:
+        return fq @ (fk.mT @ v) / (fq @ fk.sum(-2).unsqueeze(-1))
+    state = F.pad((fk[..., :, None] * v[..., None, :]).cumsum(-3), (0, 0, 0, 0, 1, 0))
+    total = F.pad(fk.cumsum(-2), (0, 0, 1, 0))
+    seen = (torch.arange(T, device=q.device) + S - T + 1).clamp(min=0)
+    below = (fq * total[..., seen, :]).sum(-1, keepdim=True)
+    top = torch.einsum("...tf,...tfv->...tv", fq, state[..., seen, :, :])
+    return top / below.masked_fill(below == 0, 1.0)
+
+
+# %% running-sum-in-place
+"""Your numbers are right, and `backward` stops with an error: `+=` overwrites the running sums that the backward pass
+still needs. Write state = state + ..., which makes a new tensor."""
+def linear_attention(q, k, v, feature_map, causal=False):
+    fq, fk = feature_map(q), feature_map(k)
+    if not causal:
+        return fq @ (fk.mT @ v) / (fq @ fk.sum(-2).unsqueeze(-1))
+    T, S = q.shape[-2], k.shape[-2]
+    state, total = fk.new_zeros(len(fk), fk.shape[-1], v.shape[-1]), torch.zeros_like(fk[:, 0])
+    rows, added = [], 0
+    for i in range(T):
+        while added < i + S - T + 1:
+            state += fk[:, added, :, None] * v[:, added, None, :]
+            total += fk[:, added]
+            added += 1
+        top = (fq[:, i, None] @ state)[:, 0]
+        rows.append(top / (fq[:, i] * total).sum(-1, keepdim=True) if added else top)
+    return torch.stack(rows, 1)
+
+
+# %% dead-rows-hidden-nan
+"""With more queries than keys your output is right and the gradient is NaN: 0 / 0 is computed, then overwritten, and
+comes back in the backward pass. Divide by 1 where the sum is 0."""
+def linear_attention(q, k, v, feature_map, causal=False):
+    fq, fk = feature_map(q), feature_map(k)
+    T, S = q.shape[-2], k.shape[-2]
+    if not causal:
+        return fq @ (fk.mT @ v) / (fq @ fk.sum(-2).unsqueeze(-1))
+    state = F.pad((fk[..., :, None] * v[..., None, :]).cumsum(-3), (0, 0, 0, 0, 1, 0))
+    total = F.pad(fk.cumsum(-2), (0, 0, 1, 0))
+    seen = (torch.arange(T, device=q.device) + S - T + 1).clamp(min=0)
+    below = (fq * total[..., seen, :]).sum(-1, keepdim=True)
+    top = torch.einsum("...tf,...tfv->...tv", fq, state[..., seen, :, :])
+    return torch.nan_to_num(top / below)
+
+
+# %% divisor-raised
+"""You add a small number to the divisor, or keep it from getting small. Weights are relative: where all features are
+small, that number decides."""
+def linear_attention(q, k, v, feature_map, causal=False):
+    fq, fk = feature_map(q), feature_map(k)
+    if not causal:
+        return fq @ (fk.mT @ v) / (fq @ fk.sum(-2).unsqueeze(-1) + 1e-6)
+    T, S = q.shape[-2], k.shape[-2]
+    state = F.pad((fk[..., :, None] * v[..., None, :]).cumsum(-3), (0, 0, 0, 0, 1, 0))
+    total = F.pad(fk.cumsum(-2), (0, 0, 1, 0))
+    seen = (torch.arange(T, device=q.device) + S - T + 1).clamp(min=0)
+    below = (fq * total[..., seen, :]).sum(-1, keepdim=True)
+    top = torch.einsum("...tf,...tfv->...tv", fq, state[..., seen, :, :])
+    return top / (below + 1e-6)
+
+
+# %% one-divisor-for-all-queries
+"""You divide all queries of a row by the same number, a mean over the queries. Each query has a sum of its own:
+g(q) . (sum of g(k))."""
+def linear_attention(q, k, v, feature_map, causal=False):
+    fq, fk = feature_map(q), feature_map(k)
+    if not causal:
+        return fq @ (fk.mT @ v) / (fq @ fk.sum(-2).unsqueeze(-1)).mean(-2, keepdim=True)
+    T, S = q.shape[-2], k.shape[-2]
+    state = F.pad((fk[..., :, None] * v[..., None, :]).cumsum(-3), (0, 0, 0, 0, 1, 0))
+    total = F.pad(fk.cumsum(-2), (0, 0, 1, 0))
+    seen = (torch.arange(T, device=q.device) + S - T + 1).clamp(min=0)
+    below = (fq * total[..., seen, :]).sum(-1, keepdim=True)
+    top = torch.einsum("...tf,...tfv->...tv", fq, state[..., seen, :, :])
+    return top / below.masked_fill(below == 0, 1.0)
+
+
+# %% negative-index-wraps
+"""With more queries than keys your first queries read the sums at a negative index, which counts from the end: they
+see keys from the future. Queries that see no key give 0."""
+def linear_attention(q, k, v, feature_map, causal=False):
+    fq, fk = feature_map(q), feature_map(k)
+    if not causal:
+        return fq @ (fk.mT @ v) / (fq @ fk.sum(-2).unsqueeze(-1))
+    T, S = q.shape[-2], k.shape[-2]
+    state, total = (fk[..., :, None] * v[..., None, :]).cumsum(-3), fk.cumsum(-2)
+    last = torch.arange(T, device=q.device) + S - T
+    top = torch.einsum("...tf,...tfv->...tv", fq, state[..., last, :, :])
+    return top / (fq * total[..., last, :]).sum(-1, keepdim=True)

@@ -175,3 +175,47 @@ def attention_cost(N, D, kind):
 """Your cost does not depend on the kind. Transposing swaps the roles of N and D: which one is squared?"""
 def attention_cost(N, D, kind):
     return 4 * N * N * D
+
+
+# %% no-gradient
+"""Your numbers are right, but no gradient reaches the inputs: they are detached, or the work is done outside torch.
+These are parts of models, and have to learn."""
+def window_attention(q, k, v, window):
+    if q.shape[1] % window:
+        raise ValueError(f"window = {window} does not divide N = {q.shape[1]}")
+    q, k, v = (x.detach().unflatten(1, (-1, window)) for x in (q, k, v))
+    return attention(q, k, v)[0].flatten(1, 2)
+
+
+def channel_attention(q, k, v):
+    return attention(q.detach().mT, k.detach().mT, v.detach().mT)[0].mT
+
+
+# %% weights-detached
+"""Gradients reach the values, and neither queries nor keys: the attention weights are detached, so what to look at is
+never learned."""
+def window_attention(q, k, v, window):
+    if q.shape[1] % window:
+        raise ValueError(f"window = {window} does not divide N = {q.shape[1]}")
+    q, k, v = (x.unflatten(1, (-1, window)) for x in (q, k, v))
+    return (attention(q, k, v)[1].detach() @ v).flatten(1, 2)
+
+
+def channel_attention(q, k, v):
+    return (attention(q.mT, k.mT, v.mT)[1].detach() @ v.mT).mT
+
+
+# %% softmax-overflows
+"""With large scores your output is NaN: exp overflows. Subtract the largest score of each row first, or use a softmax
+that does."""
+def window_attention(q, k, v, window):
+    if q.shape[1] % window:
+        raise ValueError(f"window = {window} does not divide N = {q.shape[1]}")
+    q, k, v = (x.unflatten(1, (-1, window)) for x in (q, k, v))
+    e = torch.exp(q @ k.mT / math.sqrt(q.shape[-1]))
+    return (e / e.sum(-1, keepdim=True) @ v).flatten(1, 2)
+
+
+def channel_attention(q, k, v):
+    e = torch.exp(q.mT @ k / math.sqrt(q.shape[1]))
+    return v @ (e / e.sum(-1, keepdim=True)).mT

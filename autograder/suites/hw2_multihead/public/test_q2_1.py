@@ -2,7 +2,9 @@
 
 import torch
 
+from course_utils.beside import run_beside
 from course_utils.checking import check, same, tensor
+from course_utils.layouts import call_with_slices
 
 F64 = torch.float64
 
@@ -78,3 +80,11 @@ def probe_float32(split_heads, merge_heads):
 
 def probe_both(split_heads, merge_heads):
     return merge_heads(split_heads(_numbered(2, 5, 12), 3))
+
+
+def probe_split_of_a_slice(split_heads):
+    return run_beside(call_with_slices, split_heads, _numbered(2, 5, 12), 3)
+
+
+def probe_merge_of_a_slice(merge_heads):
+    return run_beside(call_with_slices, merge_heads, _numbered(6, 5, 4).reshape(2, 3, 5, 4))

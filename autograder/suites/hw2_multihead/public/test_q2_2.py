@@ -213,7 +213,7 @@ def probe_kept_are_scaled(MultiHeadAttention):
 
 def probe_share_of_dropped(MultiHeadAttention):
     rate = (_dropped(MultiHeadAttention)[..., 0].abs() < 1e-6).double().mean().item()
-    return "about p" if 0.15 < rate < 0.35 else "about 1 - p" if 0.65 < rate < 0.85 else "otherwise"
+    return "about p" if 0.15 < rate < 0.35 else "about 1 - p" if 0.65 < rate < 0.85 else f"about {10 * rate:.0f} of 10"
 
 
 def probe_drops_query_by_query(MultiHeadAttention):
@@ -234,3 +234,37 @@ def probe_ruled_out(MultiHeadAttention):
 
 def probe_positional_arguments(MultiHeadAttention):
     return _module(MultiHeadAttention)(*_inputs(), PADDING, True)
+
+
+def probe_other_parameters(MultiHeadAttention):
+    return any(name not in _weights() for name in MultiHeadAttention(D, H).state_dict())
+
+
+def probe_second_call(MultiHeadAttention):
+    mha, inputs = _module(MultiHeadAttention), _inputs()
+    mha(*inputs, key_padding_mask=PADDING)
+    return mha(*inputs, key_padding_mask=PADDING.flip(0))
+
+
+def probe_large_scores(MultiHeadAttention):
+    query, key, value = _inputs()
+    return _module(MultiHeadAttention)(60 * query, 60 * key, value)
+
+
+def _passes_differ(MultiHeadAttention, **options):
+    mha = _module(MultiHeadAttention, dropout=0.5)
+    mha.train()
+    first, second = (mha(*_inputs(), **options)[0] for _ in range(2))
+    return bool((first - second).abs().max() > 1e-6)
+
+
+def probe_training_passes_differ(MultiHeadAttention):
+    return _passes_differ(MultiHeadAttention)
+
+
+def probe_causal_training_passes_differ(MultiHeadAttention):
+    return _passes_differ(MultiHeadAttention, causal=True)
+
+
+def probe_padded_training_passes_differ(MultiHeadAttention):
+    return _passes_differ(MultiHeadAttention, key_padding_mask=PADDING)

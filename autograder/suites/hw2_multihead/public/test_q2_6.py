@@ -89,3 +89,7 @@ def probe_square(reach):
 
 def probe_far_apart(reach):
     return reach([[[(i + 3**layer * (h + 1)) % 40 for h in range(2)] for i in range(40)] for layer in range(3)])
+
+
+def probe_no_layer(reach):
+    return reach([])

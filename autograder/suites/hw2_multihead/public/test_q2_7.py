@@ -151,3 +151,23 @@ def probe_operations_in_units_of_a_step(MultiHeadAttention, KVCache, cached_step
 def probe_growth(MultiHeadAttention, KVCache, cached_step):
     work = _work(cached_step, KVCache, _module(MultiHeadAttention), [24, 48])
     return {kind: work[1][kind] > 3 * work[0][kind] for kind in ("flops", "largest")}
+
+
+def probe_steps_before_an_error(MultiHeadAttention, KVCache, cached_step):
+    mha, cache, x = _module(MultiHeadAttention), KVCache(), _tokens()
+    for t in range(3):
+        try:
+            _, cache = cached_step(mha, x[:, t : t + 1], cache)
+        except NotAnswered:
+            raise
+        except Exception as error:
+            return [str(t), type(error).__name__]
+    return "no error"
+
+
+def probe_shape(MultiHeadAttention, KVCache, cached_step):
+    return str(list(cached_step(_module(MultiHeadAttention), _tokens(N=1), KVCache())[0].shape))
+
+
+def probe_large_scores(MultiHeadAttention, KVCache, cached_step):
+    return _decode(cached_step, KVCache, _module(MultiHeadAttention), 100 * _tokens())

@@ -124,3 +124,29 @@ def probe_growth(linear_attention):
 
 def probe_causal_growth(linear_attention):
     return _grows(linear_attention, True)
+
+
+def _gradients(linear_attention, T, causal):
+    leaves = [x.requires_grad_() for x in _inputs(T=T)]
+    out = linear_attention(*leaves, elu_features, causal)
+    if not out.requires_grad:
+        return "no gradient"
+    (out * torch.linspace(-1, 1, out.numel(), dtype=F64).reshape(out.shape)).sum().backward()
+    return [leaf.grad for leaf in leaves]
+
+
+def probe_gradients(linear_attention):
+    return _gradients(linear_attention, 3, False)
+
+
+def probe_causal_gradients(linear_attention):
+    return _gradients(linear_attention, 5, True)
+
+
+def probe_causal_gradients_fewer_keys(linear_attention):
+    return _gradients(linear_attention, 7, True)
+
+
+def probe_small_features(linear_attention):
+    q, k, v = _inputs()
+    return linear_attention(q - 11, k - 11, v, exp_features)

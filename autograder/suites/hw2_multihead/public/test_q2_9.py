@@ -105,3 +105,30 @@ def probe_cost_of_channels(attention_cost):
 def probe_float32(window_attention, channel_attention):
     inputs = [x.float() for x in _inputs()]
     return [str(window_attention(*inputs, 2).dtype), str(channel_attention(*inputs).dtype)]
+
+
+def _gradients(f):
+    leaves = [x.requires_grad_() for x in _inputs()]
+    out = f(*leaves)
+    if not out.requires_grad:
+        return "no gradient"
+    (out * torch.linspace(-1, 1, out.numel(), dtype=F64).reshape(out.shape)).sum().backward()
+    return [leaf.grad for leaf in leaves]
+
+
+def probe_window_gradients(window_attention):
+    return _gradients(lambda q, k, v: window_attention(q, k, v, 3))
+
+
+def probe_channel_gradients(channel_attention):
+    return _gradients(channel_attention)
+
+
+def probe_windows_with_large_scores(window_attention):
+    q, k, v = _inputs()
+    return window_attention(50 * q, 50 * k, v, 3)
+
+
+def probe_channels_with_large_scores(channel_attention):
+    q, k, v = _inputs()
+    return channel_attention(50 * q, 50 * k, v)

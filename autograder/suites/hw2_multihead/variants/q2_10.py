@@ -85,3 +85,20 @@ def broken_claims():
     mask = {"scores": scores, "blocked": scores == scores.amax(), "values": torch.eye(3, dtype=torch.float64)}
     claims = ("mask_after_softmax", "cache_without_mask", "attention_above_width")
     return dict(zip(claims, (mask, cache, {"N": 11, "D": 10}), strict=True))
+
+
+# %% far-out-scores
+"""A blocked key whose score is larger than the others by hundreds: after the softmax nothing is left."""
+def broken_claims():
+    rng = torch.Generator().manual_seed(5)
+    return {
+        "mask_after_softmax": {
+            "scores": torch.tensor([[800.0, 0.0, 0.0]]),
+            "blocked": torch.tensor([[True, False, False]]),
+            "values": torch.tensor([[1.0], [2.0], [3.0]]),
+        },
+        "cache_without_mask": {
+            "x": torch.randn(4, 6, generator=rng), **{W: torch.randn(3, 6, 6, generator=rng) for W in ("Wq", "Wk", "Wv")},
+        },
+        "attention_above_width": {"N": 2, "D": 1},
+    }

@@ -110,3 +110,18 @@ def mha_parameters(D, H, bias=True):
     weights, biases = qkv_parameters(D)
     weights, biases = weights + D * D, biases + D
     return weights + bias * biases
+
+
+# %% counted-on-real-layers
+"""The layers are made, and their parameters are counted."""
+def _count(module, ending=""):
+    return sum(p.numel() for name, p in module.named_parameters() if name.endswith(ending))
+
+
+def qkv_parameters(D):
+    layers = nn.ModuleList(nn.Linear(D, D) for _ in range(3))
+    return _count(layers, "weight"), _count(layers, "bias")
+
+
+def mha_parameters(D, H, bias=True):
+    return _count(MultiHeadAttention(D, H, bias=bias))
