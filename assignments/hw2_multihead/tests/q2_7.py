@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q2_7"
 points = 13
 
-MADE_FROM = "a25f3093e1de58ab"
+MADE_FROM = "32f65ea3d8749fc2"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'nothing-kept',
@@ -350,7 +350,7 @@ MISTAKES = [{'label': 'nothing-kept',
              'probe_one_row': {'error': 'Wrong'},
              'probe_without_bias': {'error': 'Wrong'},
              'probe_a_second_cache': {'error': 'Wrong'},
-             'probe_a_new_cache_is_empty': {'is': False},
+             'probe_a_new_cache_is_empty': {'error': 'Wrong'},
              'probe_two_sequences': {'error': 'Wrong'},
              'probe_other_weights_midway': {'shape': [2, 6],
                                             'norm': 1.7819316,
@@ -498,7 +498,7 @@ explain = Explainer("q2_7", globals(), mistakes=MISTAKES, hidden_topics=['agrees
 import torch
 
 from course_utils.beside import run_beside
-from course_utils.checking import NotAnswered, check, same, tensor
+from course_utils.checking import NotAnswered, Wrong, check, same, tensor
 from course_utils.stepwise import decode_together, work_per_step
 from course_utils.twins import projection_weights, torch_twin, twin_attention
 
@@ -613,7 +613,7 @@ def probe_a_new_cache_is_empty(MultiHeadAttention, KVCache, cached_step):
     mha, x = _module(MultiHeadAttention), _tokens(N=1)
     try:
         first, second = (_decode(cached_step, KVCache, mha, x) for _ in range(2))
-    except NotAnswered:
+    except (NotAnswered, Wrong):
         raise
     except Exception:  # what an earlier sequence has left behind need not fit
         return False
