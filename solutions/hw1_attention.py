@@ -368,7 +368,8 @@ with after("q1_3"):
 # `W_f` `[E, 2D]` (any $E$; often $E = D$), and `kind`, `W`, `v` as in 1.3. In a batch of rows the formula
 # reads $\tilde h = \tanh([q; c]\, W_f^\top)$. Return the pair `(h_tilde, weights)`: `h_tilde` is `[B, E]`,
 # `weights` is `[B, S]`. The query comes first in $[q; c]$, there is no scaling ($\beta = 1$), no mask and
-# no bias.
+# no bias. A model calls this at every step of every batch, so let it work on the whole batch at once, without
+# loops over examples or keys: 1.5 is trained within a time limit, and may call it.
 
 # %% question="q1_4" points=6 minutes=15 difficulty=1 uses=["q1_1", "q1_3"]
 def luong_step(

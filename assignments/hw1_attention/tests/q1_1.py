@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q1_1"
 points = 6
 
-MADE_FROM = "e3063f79621d921e"
+MADE_FROM = "9e1c223e9eaf76a7"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'no-max-subtraction',
@@ -46,7 +46,10 @@ MISTAKES = [{'label': 'no-max-subtraction',
                                    'at': [-1.3586294, 0.039955081, -0.20913554, 0.94677061]},
              'probe_partly_blocked': {'shape': [3, 4],
                                       'norm': 1.2772017,
-                                      'at': [-0.78628633, -0.10830032, -0.12360361, -0.0073543496]}}},
+                                      'at': [-0.78628633, -0.10830032, -0.12360361, -0.0073543496]},
+             'probe_wide_scores_small_beta': {'shape': [2, 3],
+                                              'norm': 1.4142136,
+                                              'at': [0.74445088, 0.39281338, -1.5377418, 1.6300742]}}},
  {'label': 'beta-as-temperature',
   'hint': 'A larger beta makes your weights flatter, and it should make them sharper: you divide by beta as if it '
           'were a temperature, but it is an inverse temperature.',
@@ -64,7 +67,10 @@ MISTAKES = [{'label': 'no-max-subtraction',
                                    'at': [-1.5831759, 0.093222582, -0.18251033, 0.9779107]},
              'probe_partly_blocked': {'shape': [3, 4],
                                       'norm': 1.1692981,
-                                      'at': [-0.67170694, 0.06714261, -0.17338102, 0.010622321]}}},
+                                      'at': [-0.67170694, 0.06714261, -0.17338102, 0.010622321]},
+             'probe_wide_scores_small_beta': {'shape': [2, 3],
+                                              'norm': 1.4142136,
+                                              'at': [0.74445088, 0.39281338, -1.5377418, 1.6300742]}}},
  {'label': 'beta-after-softmax',
   'hint': 'Your slices sum to beta instead of 1: beta multiplies the weights, and it belongs to the scores, inside '
           'the exponential.',
@@ -80,7 +86,10 @@ MISTAKES = [{'label': 'no-max-subtraction',
                                    'at': [-0.95104055, 0.027968556, -0.14639488, 0.66273943]},
              'probe_partly_blocked': {'shape': [3, 4],
                                       'norm': 1.9158025,
-                                      'at': [-1.1794295, -0.16245047, -0.18540542, -0.011031524]}}},
+                                      'at': [-1.1794295, -0.16245047, -0.18540542, -0.011031524]},
+             'probe_wide_scores_small_beta': {'shape': [2, 3],
+                                              'norm': 0.0014142136,
+                                              'at': [0.00074445088, 0.00039281338, -0.0015377418, 0.0016300742]}}},
  {'label': 'dim-ignored',
   'hint': 'You always normalise the last axis, whatever `dim` says: look at which slices of your result sum to 1.',
   'prints': {'probe_first_axis': {'shape': [2, 3, 4],
@@ -133,15 +142,22 @@ MISTAKES = [{'label': 'no-max-subtraction',
              'probe_beta_zero': {'error': 'Wrong'},
              'probe_middle_axis': {'error': 'Wrong'},
              'probe_partly_blocked': {'error': 'Wrong'},
-             'probe_gradient_all_blocked': {'error': 'StudentRaised'}}},
+             'probe_gradient_all_blocked': {'error': 'StudentRaised'},
+             'probe_wide_scores_small_beta': {'error': 'Wrong'}}},
  {'label': 'minus-ten-thousand-for-blocked',
   'hint': 'You write -10000 where a score is -inf. Real scores can be as low as that, and beside them a blocked '
           'place gets its share: keep the places in a mask, and give them weight 0 whatever the others are.',
   'prints': {'probe_blocked_beside_low': {'shape': [4],
                                           'norm': 0.5,
-                                          'at': [-0.12035148, 0.13302598, -0.34750403, 0.51097257]}}}]
+                                          'at': [-0.12035148, 0.13302598, -0.34750403, 0.51097257]}}},
+ {'label': 'beta-as-a-power',
+  'hint': 'You raise the softmax to the power beta and normalise again. On paper that is the same; in numbers a '
+          'weight that has become 0 stays 0. Multiply the scores by beta first.',
+  'prints': {'probe_wide_scores_small_beta': {'shape': [2, 3],
+                                              'norm': 1.4142136,
+                                              'at': [0.74445088, 0.39281338, -1.5377418, 1.6300742]}}}]
 
-explain = Explainer("q1_1", globals(), mistakes=MISTAKES, hidden_topics=['shape and dtype', 'values', 'every axis', 'any size of score', 'blocked entries', 'blocked slices', 'gradient of blocked slices', 'gradient', 'device'])
+explain = Explainer("q1_1", globals(), mistakes=MISTAKES, hidden_topics=['shape and dtype', 'values', 'every axis', 'any size of score', 'low but not blocked', 'half precision', 'blocked entries', 'blocked slices', 'gradient of blocked slices', 'gradient', 'device', 'memory layout'])
 
 """Public checks of q1_1: softargmax."""
 
@@ -271,3 +287,7 @@ def probe_gradient_all_blocked(softargmax):
 
 def probe_blocked_beside_low(softargmax):
     return softargmax(torch.tensor([-1e4, -math.inf, -1e4, -math.inf]))
+
+
+def probe_wide_scores_small_beta(softargmax):
+    return softargmax(torch.tensor([[3000.0, 0.0, -2000.0], [0.0, 1e4, 8e3]], dtype=torch.float64), beta=1e-3)

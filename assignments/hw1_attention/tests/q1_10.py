@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q1_10"
 points = 7
 
-MADE_FROM = "e7a3ea7489990bff"
+MADE_FROM = "703a2c6a65f5b02c"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'beta-forgotten',
@@ -137,9 +137,15 @@ MISTAKES = [{'label': 'beta-forgotten',
                                    'at': [0.13860702, -0.1862546, 0.10313453, -0.31148336]},
              'probe_limit_falls_beta': {'shape': [4],
                                         'norm': 0.44399871,
-                                        'at': [0.13860702, -0.1862546, 0.10313453, -0.31148336]}}}]
+                                        'at': [0.13860702, -0.1862546, 0.10313453, -0.31148336]}}},
+ {'label': 'limit-small-product-taken-for-zero',
+  'hint': 'You take a small q . k_j for zero. Stretched without end, even a tiny score grows beyond all bounds: only '
+          'a product of exactly 0 stays where it is.',
+  'prints': {'probe_limit_of_a_small_product': {'shape': [1],
+                                                'norm': 0.72712995,
+                                                'at': [0.55743354, -0.099576088, -0.68868838, 0.68478478]}}}]
 
-explain = Explainer("q1_10", globals(), mistakes=MISTAKES, hidden_topics=['shapes and dtypes', 'jacobian values', 'jacobian first order', 'jacobian where nothing can move', 'limit rises', 'limit falls', 'limit unchanged', 'limit is approached'])
+explain = Explainer("q1_10", globals(), mistakes=MISTAKES, hidden_topics=['shapes and dtypes', 'jacobian values', 'jacobian first order', 'jacobian where nothing can move', 'limit rises', 'limit falls', 'limit unchanged', 'limit of a small product', 'limit is approached'])
 
 """Public checks of q1_10: key_jacobian and elongated_limit."""
 
@@ -239,3 +245,9 @@ def probe_limit_falls_beta(elongated_limit):
 def probe_dtype(key_jacobian, elongated_limit):
     q, keys, values = (part.float() for part in _inputs())
     return [str(key_jacobian(q, keys, values, 1, 0.8).dtype), str(elongated_limit(q, keys, values, 1, 0.8).dtype)]
+
+
+def probe_limit_of_a_small_product(elongated_limit):
+    K = torch.tensor([[1e-9, 0.0], [0.3, -1.0], [-0.5, 2.0]], dtype=torch.float64)
+    V, q = torch.tensor([[5.0], [1.0], [-2.0]], dtype=torch.float64), torch.tensor([1.0, 0.5], dtype=torch.float64)
+    return elongated_limit(q, K, V, 0, 1.0)

@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q1_11"
 points = 6
 
-MADE_FROM = "062b3c7d09cffed2"
+MADE_FROM = "3922c9c21f01c2fa"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'scores-lose-the-permutation',
@@ -98,7 +98,34 @@ MISTAKES = [{'label': 'scores-lose-the-permutation',
  {'label': 'too-few-lines',
   'hint': 'You state the theorem, its first and its last line. The proof is what stands between: at least three '
           'lines.',
-  'prints': {'probe_count': {'is': False}}}]
+  'prints': {'probe_count': {'is': False}}},
+ {'label': 'inverse-permutation-throughout',
+  'hint': 'All your lines agree, but they are about the inverse permutation: you write P^T where the theorem has P. '
+          'Tokens are rows, so the shuffled tokens are P X.',
+  'prints': {'probe_first': {'shape': [5, 3],
+                             'norm': 1.7907264,
+                             'at': [-0.86975728, -2.0957949, -0.8590028, -0.68373661]},
+             'probe_second': {'shape': [5, 3],
+                              'norm': 1.7907264,
+                              'at': [-0.86975728, -2.0957949, -0.8590028, -0.68373661]},
+             'probe_last': {'shape': [5, 3],
+                            'norm': 1.7907264,
+                            'at': [-0.86975728, -2.0957949, -0.8590028, -0.68373661]}}},
+ {'label': 'queries-and-keys-swapped',
+  'hint': 'All your lines agree, but queries and keys have changed places: the scores are X Wq (X Wk)^T, and the '
+          'softmax runs over the keys.',
+  'prints': {'probe_first': {'shape': [5, 3],
+                             'norm': 1.7922783,
+                             'at': [0.98462024, -0.97631744, -0.75100345, -0.6810229]},
+             'probe_second': {'shape': [5, 3],
+                              'norm': 1.7922783,
+                              'at': [0.98462024, -0.97631744, -0.75100345, -0.6810229]},
+             'probe_last': {'shape': [5, 3],
+                            'norm': 1.7922783,
+                            'at': [0.98462024, -0.97631744, -0.75100345, -0.6810229]},
+             'probe_identity': {'shape': [5, 3],
+                                'norm': 1.7922783,
+                                'at': [-0.20371651, -0.53348414, -1.9949121, 0.25671295]}}}]
 
 explain = Explainer("q1_11", globals(), mistakes=MISTAKES, hidden_topics=['form', 'first line', 'last line', 'every step', 'every line is right', 'other permutations', 'float32'])
 

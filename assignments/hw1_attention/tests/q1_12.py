@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q1_12"
 points = 7
 
-MADE_FROM = "8c9d5008ee1e64f4"
+MADE_FROM = "837656674097dd7b"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'identity-too-soft',
@@ -26,7 +26,10 @@ MISTAKES = [{'label': 'identity-too-soft',
                                  'at': [2.530634, 2.1125614, -0.40712026, -1.0816831]},
              'probe_pointwise_large': {'shape': [3, 2],
                                        'norm': 31.006281,
-                                       'at': [-3.0870311, -16.328143, 35.8344, -32.680145]}}},
+                                       'at': [-3.0870311, -16.328143, 35.8344, -32.680145]},
+             'probe_pointwise_square': {'shape': [4, 3],
+                                        'norm': 3.0226744,
+                                        'at': [-0.21030657, -1.0299714, 0.87295286, 0.35682558]}}},
  {'label': 'identity-forgets-the-scale',
   'hint': 'Your identity is sharp for small n only: the layer divides the scores by sqrt(A), so the gap between '
           'right and wrong positions shrinks as A grows.',
@@ -35,7 +38,10 @@ MISTAKES = [{'label': 'identity-too-soft',
                                 'at': [1.538933, 1.1556647, 0.1588031, -1.0670864]},
              'probe_pointwise': {'shape': [5, 4],
                                  'norm': 4.8501861,
-                                 'at': [1.4527182, 4.7877792, 0.77575592, 2.7966545]}}},
+                                 'at': [1.4527182, 4.7877792, 0.77575592, 2.7966545]},
+             'probe_pointwise_square': {'shape': [4, 3],
+                                        'norm': 3.5844859,
+                                        'at': [-1.5805074, -1.5750738, -1.2842392, 0.75104679]}}},
  {'label': 'identity-by-content',
   'hint': 'Your scores compare contents: a token then attends to whichever token has the largest dot product with '
           'it, which need not be itself. Use the one-hot positions, which are the same for every X.',
@@ -50,7 +56,10 @@ MISTAKES = [{'label': 'identity-too-soft',
                                  'at': [3.121262, 7.3045348, -1.3635272, 1.139982]},
              'probe_pointwise_large': {'shape': [3, 2],
                                        'norm': 42.971494,
-                                       'at': [-15.427891, -12.332094, 39.610351, -32.863882]}}},
+                                       'at': [-15.427891, -12.332094, 39.610351, -32.863882]},
+             'probe_pointwise_square': {'shape': [4, 3],
+                                        'norm': 4.8663057,
+                                        'at': [-1.7503963, -0.954483, 1.1353295, 2.0409717]}}},
  {'label': 'identity-returns-positions-too',
   'hint': 'Your output has width d + n: the values carry the one-hot positions along. Only the content may leave the '
           'layer.',
@@ -61,7 +70,8 @@ MISTAKES = [{'label': 'identity-too-soft',
                                       'norm': 53.62749,
                                       'at': [-10.994325, -1.4069311, 15.548699, 18.408376]},
              'probe_pointwise': {'error': 'Wrong'},
-             'probe_pointwise_large': {'error': 'Wrong'}}},
+             'probe_pointwise_large': {'error': 'Wrong'},
+             'probe_pointwise_square': {'error': 'Wrong'}}},
  {'label': 'permutation-inverted',
   'hint': 'Your layer applies the inverse permutation: output i must be input perm[i], and you send input i to '
           'output perm[i].',
@@ -82,7 +92,16 @@ MISTAKES = [{'label': 'identity-too-soft',
                                                         'at': [-2.3934223, -0.29201254, 5.9875353, -7.132758]},
              'probe_convolution_large': {'shape': [6, 4],
                                          'norm': 302.3672,
-                                         'at': [-51.086514, -39.710189, -269.87957, 178.28343]}}},
+                                         'at': [-51.086514, -39.710189, -269.87957, 178.28343]},
+             'probe_convolution_square': {'shape': [4, 3],
+                                          'norm': 13.004763,
+                                          'at': [-1.3281052, -1.5715519, -15.449716, -4.7886597]},
+             'probe_permutation_of_many_places': {'shape': [100, 2],
+                                                  'norm': 14.199811,
+                                                  'at': [1.4300981, 2.0456279, 8.5591522, -11.883254]},
+             'probe_permutation_of_seven': {'shape': [7, 2],
+                                            'norm': 3.4595648,
+                                            'at': [-1.2795528, 1.2203179, -2.4806081, 2.0614352]}}},
  {'label': 'pointwise-uniform-attention',
   'hint': 'All your output rows are equal: uniform attention averages the tokens before W acts. Each position has to '
           'look at itself alone.',
@@ -91,7 +110,10 @@ MISTAKES = [{'label': 'identity-too-soft',
                                  'at': [2.6523001, 1.8106053, -0.54063334, -1.5194371]},
              'probe_pointwise_large': {'shape': [3, 2],
                                        'norm': 30.728882,
-                                       'at': [-3.842544, -18.91475, 32.21545, -30.501079]}}},
+                                       'at': [-3.842544, -18.91475, 32.21545, -30.501079]},
+             'probe_pointwise_square': {'shape': [4, 3],
+                                        'norm': 3.0104504,
+                                        'at': [0.011959943, -0.94154784, 1.2228808, 0.29287716]}}},
  {'label': 'convolution-mirrored',
   'hint': 'Your kernel is mirrored: tap t looks at i - (t - K // 2). nn.Conv1d does not flip its kernel.',
   'prints': {'probe_convolution': {'shape': [6, 4],
@@ -105,7 +127,10 @@ MISTAKES = [{'label': 'identity-too-soft',
                                                         'at': [-2.3934223, -0.29201254, 5.9875353, -7.132758]},
              'probe_convolution_large': {'shape': [6, 4],
                                          'norm': 302.3672,
-                                         'at': [-51.086514, -39.710189, -269.87957, 178.28343]}}},
+                                         'at': [-51.086514, -39.710189, -269.87957, 178.28343]},
+             'probe_convolution_square': {'shape': [4, 3],
+                                          'norm': 13.004763,
+                                          'at': [-1.3281052, -1.5715519, -15.449716, -4.7886597]}}},
  {'label': 'convolution-not-centred',
   'hint': 'Your window starts at position i; it should have i in its middle, so the first tap looks K // 2 positions '
           'back.',
@@ -117,7 +142,10 @@ MISTAKES = [{'label': 'identity-too-soft',
                                               'at': [0.53133243, -0.99061982, 7.3814571, 1.0420378]},
              'probe_convolution_large': {'shape': [6, 4],
                                          'norm': 293.02467,
-                                         'at': [-223.16877, 6.951856, 119.55089, -51.335851]}}},
+                                         'at': [-223.16877, 6.951856, 119.55089, -51.335851]},
+             'probe_convolution_square': {'shape': [4, 3],
+                                          'norm': 12.190336,
+                                          'at': [-3.7783931, 7.4432519, -1.8293423, 5.398859]}}},
  {'label': 'convolution-borders-clamped',
   'hint': 'The middle is right, the borders are not: a tap that leaves the sequence must come in again at the other '
           'end, and yours stays at the edge.',
@@ -132,7 +160,13 @@ MISTAKES = [{'label': 'identity-too-soft',
                                                         'at': [0.062296789, -1.0290517, 4.6078287, -5.1190454]},
              'probe_convolution_large': {'shape': [6, 4],
                                          'norm': 274.17536,
-                                         'at': [-148.54244, 285.02625, 177.93809, 215.76029]}}},
+                                         'at': [-148.54244, 285.02625, 177.93809, 215.76029]},
+             'probe_convolution_square': {'shape': [4, 3],
+                                          'norm': 13.188842,
+                                          'at': [1.5501574, 2.5242772, -6.2865964, -4.321748]},
+             'probe_convolution_many_times_round': {'shape': [2, 3],
+                                                    'norm': 8.2254707,
+                                                    'at': [-4.5800522, -1.0251198, -8.8625131, 7.774365]}}},
  {'label': 'convolution-one-head',
   'hint': 'One head cannot do it: its weights are non-negative and sum to 1, and all positions it looks at share one '
           'Wv. Count how many different matrices the kernel has.',
@@ -147,7 +181,13 @@ MISTAKES = [{'label': 'identity-too-soft',
                                                         'at': [-1.1005187, 0.51329216, 3.8596244, -1.1360587]},
              'probe_convolution_large': {'shape': [6, 4],
                                          'norm': 212.48495,
-                                         'at': [-146.03756, 140.98374, -0.9611829, 174.80382]}}},
+                                         'at': [-146.03756, 140.98374, -0.9611829, 174.80382]},
+             'probe_convolution_square': {'shape': [4, 3],
+                                          'norm': 10.241802,
+                                          'at': [-1.2425719, 0.5690489, -5.5761329, -2.9795352]},
+             'probe_convolution_many_times_round': {'shape': [2, 3],
+                                                    'norm': 10.912934,
+                                                    'at': [-6.0211264, 1.0965828, -9.9194937, 9.7641077]}}},
  {'label': 'convolution-heads-averaged',
   'hint': 'Your output is K times too small: the heads are averaged, but a convolution adds up its taps.',
   'prints': {'probe_convolution': {'shape': [6, 4],
@@ -161,9 +201,33 @@ MISTAKES = [{'label': 'identity-too-soft',
                                                         'at': [-0.26664617, -0.60233408, 1.1847733, -1.3445667]},
              'probe_convolution_large': {'shape': [6, 4],
                                          'norm': 97.674892,
-                                         'at': [-70.830345, 87.382218, 38.888984, 99.799398]}}}]
+                                         'at': [-70.830345, 87.382218, 38.888984, 99.799398]},
+             'probe_convolution_square': {'shape': [4, 3],
+                                          'norm': 4.0634454,
+                                          'at': [0.80523751, 0.43755769, -1.0555913, -1.2591507]},
+             'probe_convolution_many_times_round': {'shape': [2, 3],
+                                                    'norm': 1.3208921,
+                                                    'at': [-1.050612, 0.40120031, -0.91404742, 1.0106209]}}},
+ {'label': 'lead-without-the-root',
+  'hint': 'Your softmax is sharp for a few places and blurs for many: the layer divides the scores by sqrt(A), so a '
+          'lead that is fixed melts away as n grows. Multiply it by that root.',
+  'prints': {'probe_permutation_of_many_places': {'shape': [100, 2],
+                                                  'norm': 14.135917,
+                                                  'at': [3.910636, 10.645571, -3.4031553, -4.0128378]}}},
+ {'label': 'square-map-not-transposed',
+  'hint': 'You tell by its shape whether W must be transposed, and a square one fools you. W is [d_out, d_in] and '
+          'output i is W x_i: rows are multiplied by its transpose, always.',
+  'prints': {'probe_pointwise_square': {'shape': [4, 3],
+                                        'norm': 5.6743908,
+                                        'at': [2.944145, 2.2551365, -3.7821729, -0.25840979]}}},
+ {'label': 'wrapped-once',
+  'hint': 'You go round the corner once only: with a kernel more than twice as wide as there are places, some taps '
+          'go round several times. Take the place modulo n.',
+  'prints': {'probe_convolution_many_times_round': {'shape': [2, 3],
+                                                    'norm': 8.7146575,
+                                                    'at': [-7.3953382, -1.3219405, -7.1863472, 5.2650073]}}}]
 
-explain = Explainer("q1_12", globals(), mistakes=MISTAKES, hidden_topics=['identity', 'permutation', 'permutation special', 'pointwise', 'convolution', 'convolution of any width', 'single taps'])
+explain = Explainer("q1_12", globals(), mistakes=MISTAKES, hidden_topics=['identity', 'permutation', 'permutation special', 'pointwise', 'convolution', 'convolution of any width', 'many places', 'single taps'])
 
 """Public checks of q1_12: weights that turn the position layer into other layers."""
 
@@ -281,3 +345,24 @@ def probe_convolution_wider_than_the_input(convolution_layer):
 
 def probe_convolution_large(convolution_layer):
     return position_layer(20 * _x(6, 2), convolution_layer(_kernel(4, 2, 3), 6))
+
+
+def probe_pointwise_square(pointwise_layer):
+    return position_layer(_x(4, 3), pointwise_layer(_x(3, 3, seed=122), 4))
+
+
+def probe_convolution_square(convolution_layer):
+    return position_layer(_x(4, 3), convolution_layer(_kernel(3, 3, 3), 4))
+
+
+def probe_convolution_many_times_round(convolution_layer):
+    return position_layer(_x(2, 2), convolution_layer(_kernel(3, 2, 9), 2))
+
+
+def probe_permutation_of_many_places(permutation_layer):
+    perm = [(7 * i + 3) % 100 for i in range(100)]
+    return position_layer(_x(100, 2), _permutation(permutation_layer, perm, 2))
+
+
+def probe_permutation_of_seven(permutation_layer):
+    return position_layer(_x(7, 2), _permutation(permutation_layer, [2, 5, 0, 6, 1, 3, 4], 2))

@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q1_2"
 points = 7
 
-MADE_FROM = "d09ecc0c1de879c6"
+MADE_FROM = "b16ad77a97eb4831"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'diagonal-only',
@@ -290,7 +290,25 @@ MISTAKES = [{'label': 'diagonal-only',
  {'label': 'autograd-for-the-formula',
   'hint': 'The numbers are right, but autograd works them out. Asked is the formula itself: every entry is made of '
           'the weights alone, with one case on the diagonal and one beside it.',
-  'prints': {'probe_without_autograd': {'is': False}}}]
+  'prints': {'probe_without_autograd': {'is': False}}},
+ {'label': 'sign-flipped',
+  'hint': 'All your signs are turned round: the diagonal is negative, as if raising a score lowered its own weight. '
+          'It is the weight times (1 minus the weight).',
+  'prints': {'probe_jacobian_two': {'shape': [2, 2],
+                                    'norm': 0.46455341,
+                                    'at': [-0.49020873, 0.13595664, -0.076335539, 0.020076519]},
+             'probe_jacobian': {'shape': [5, 5],
+                                'norm': 0.40333574,
+                                'at': [-0.28929851, -0.2275058, -0.15961975, -0.19842718]},
+             'probe_jacobian_wide': {'shape': [7, 7],
+                                     'norm': 0.046602716,
+                                     'at': [0.019760578, -0.0048341005, 0.020394618, -0.028254954]},
+             'probe_jacobian_shifted': {'shape': [4, 4],
+                                        'norm': 0.43244073,
+                                        'at': [-0.63388461, 0.14472625, 0.43525928, -0.046505878]},
+             'probe_jacobian_float32': {'shape': [5, 5],
+                                        'norm': 0.39322388,
+                                        'at': [-0.19737036, -0.17545145, -0.041512346, -0.11144048]}}}]
 
 explain = Explainer("q1_2", globals(), mistakes=MISTAKES, hidden_topics=['shape and dtype', 'values', 'structure', 'shift', 'first order', 'saturated point', 'saturation is the frobenius norm', 'closed form'])
 
@@ -393,9 +411,8 @@ def probe_saturation_saturated(saturation):
 
 
 def probe_without_autograd(softmax_jacobian):
-    softmax_jacobian(_z(4))
+    usual = softmax_jacobian(_z(4))
     try:
-        run_beside(without_autograd, softmax_jacobian, _z(4))
+        return torch.allclose(run_beside(without_autograd, softmax_jacobian, _z(4)), usual)
     except Exception:
         return False
-    return True

@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q1_4"
 points = 6
 
-MADE_FROM = "41c75f99dc2f3025"
+MADE_FROM = "b3ba266e6adbc497"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'concat-order-swapped',
@@ -62,7 +62,10 @@ MISTAKES = [{'label': 'concat-order-swapped',
                                           'at': [-0.032879142, -0.77006686, -1.4156429, 1.0388435]},
                                          {'shape': [4, 6],
                                           'norm': 1.7289223,
-                                          'at': [0.575575, -0.24583643, -0.58728729, -0.27557998]}]}}},
+                                          'at': [0.575575, -0.24583643, -0.58728729, -0.27557998]}]},
+             'probe_square_matrix': {'shape': [2, 6],
+                                     'norm': 1.4738888,
+                                     'at': [0.57185226, 0.90307451, 2.0200842, -0.19022424]}}},
  {'label': 'tanh-forgotten',
   'hint': 'Entries of your h_tilde leave (-1, 1): the tanh after W_f is missing.',
   'prints': {'probe_dot': {'list': [{'shape': [2, 4],
@@ -112,7 +115,10 @@ MISTAKES = [{'label': 'concat-order-swapped',
                                           'at': [0.071150291, -1.3840698, 1.8963214, -0.94139611]},
                                          {'shape': [4, 6],
                                           'norm': 3.0854035,
-                                          'at': [1.0491177, 0.18048919, -1.5491315, -0.63020881]}]}}},
+                                          'at': [1.0491177, 0.18048919, -1.5491315, -0.63020881]}]},
+             'probe_square_matrix': {'shape': [2, 6],
+                                     'norm': 1.6908273,
+                                     'at': [-0.5380053, -1.0835006, -2.3661172, 0.42577786]}}},
  {'label': 'last-encoder-state-for-query',
   'hint': "Beside the context you put the encoder's last state. The first half of the pair is the query, the "
           "decoder's own state.",
@@ -160,7 +166,10 @@ MISTAKES = [{'label': 'concat-order-swapped',
                                           'at': [0.42934524, 0.18290091, -0.10799631, 0.42610353]},
                                          {'shape': [4, 6],
                                           'norm': 0.31453213,
-                                          'at': [-0.076317713, 0.040655533, 0.19736818, -0.34474985]}]}}},
+                                          'at': [-0.076317713, 0.040655533, 0.19736818, -0.34474985]}]},
+             'probe_square_matrix': {'shape': [2, 6],
+                                     'norm': 2.110895,
+                                     'at': [-0.10494376, -1.676981, -0.91076143, -1.3694497]}}},
  {'label': 'context-only',
   'hint': 'Your h_tilde uses the context and drops the query: both enter, side by side, through the two halves of '
           'W_f.',
@@ -206,7 +215,10 @@ MISTAKES = [{'label': 'concat-order-swapped',
                                           'at': [0.076463069, 0.15563712, -0.41359999, -0.011326296]},
                                          {'shape': [4, 6],
                                           'norm': 1.1129226,
-                                          'at': [0.018317108, 0.57393869, -0.67698595, 0.75351392]}]}}},
+                                          'at': [0.018317108, 0.57393869, -0.67698595, 0.75351392]}]},
+             'probe_square_matrix': {'shape': [2, 6],
+                                     'norm': 1.2893061,
+                                     'at': [-0.45852795, -0.044115972, -1.2640088, 1.2920411]}}},
  {'label': 'softmax-over-batch',
   'hint': 'Your weights sum to 1 down the batch, so the sentences compete with one another. They must sum to 1 over '
           'the S keys of each sentence: look at the axis of the softmax.',
@@ -251,7 +263,10 @@ MISTAKES = [{'label': 'concat-order-swapped',
                                           'at': [0.9767901, -0.60688225, 1.6892355, -1.542051]},
                                          {'shape': [4, 6],
                                           'norm': 2.0241979,
-                                          'at': [0.93400507, -0.42177244, 0.92463091, -0.55904139]}]}}},
+                                          'at': [0.93400507, -0.42177244, 0.92463091, -0.55904139]}]},
+             'probe_square_matrix': {'shape': [2, 6],
+                                     'norm': 2.2321306,
+                                     'at': [-0.38153157, -1.3491598, -0.61244075, -1.6844447]}}},
  {'label': 'scores-for-weights',
   'hint': 'You mix the keys with the raw scores: your weights are negative in places and do not sum to 1. The '
           'softmax is missing.',
@@ -302,7 +317,10 @@ MISTAKES = [{'label': 'concat-order-swapped',
                                           'at': [-0.00084688078, 0.063703086, -0.39412402, 0.10231064]},
                                          {'shape': [4, 6],
                                           'norm': 0.38768049,
-                                          'at': [-0.14131588, 0.089439363, -0.30777741, 0.18313161]}]}}},
+                                          'at': [-0.14131588, 0.089439363, -0.30777741, 0.18313161]}]},
+             'probe_square_matrix': {'shape': [2, 6],
+                                     'norm': 2.1514239,
+                                     'at': [-0.31988534, 0.85908592, -0.94369566, 1.9313516]}}},
  {'label': 'scores-scaled',
   'hint': "You divide the scores by sqrt(D) before the softmax. That scale belongs to the Transformer's attention "
           "(q1_7); Luong's step has none.",
@@ -347,7 +365,10 @@ MISTAKES = [{'label': 'concat-order-swapped',
                                           'at': [-0.063859511, 0.14782906, 0.31098064, -0.33403604]},
                                          {'shape': [4, 6],
                                           'norm': 0.93442099,
-                                          'at': [-0.022019625, -0.1265058, -0.27704285, -0.31699062]}]}}},
+                                          'at': [-0.022019625, -0.1265058, -0.27704285, -0.31699062]}]},
+             'probe_square_matrix': {'shape': [2, 6],
+                                     'norm': 1.3576318,
+                                     'at': [-0.41329407, -1.0574148, -1.6169175, -0.18564301]}}},
  {'label': 'context-is-plain-mean',
   'hint': 'Your context is the plain mean of the keys: the weights are computed and returned, but never used to mix '
           'them.',
@@ -389,7 +410,10 @@ MISTAKES = [{'label': 'concat-order-swapped',
                                           'at': [-0.36083723, 0.23375869, 0.0091420995, 0.3670531]},
                                          {'shape': [4, 6],
                                           'norm': 0.85530324,
-                                          'at': [-0.82762202, -0.34700264, 0.20555464, 0.095291451]}]}}},
+                                          'at': [-0.82762202, -0.34700264, 0.20555464, 0.095291451]}]},
+             'probe_square_matrix': {'shape': [2, 6],
+                                     'norm': 1.5034428,
+                                     'at': [-0.26340764, -1.2428204, -0.95526362, -1.1745485]}}},
  {'label': 'kind-ignored',
   'hint': 'Your step scores with "dot" whatever `kind` says: pass kind, W and v on to luong_scores.',
   'prints': {'probe_general': {'list': [{'shape': [2, 4],
@@ -454,9 +478,54 @@ MISTAKES = [{'label': 'concat-order-swapped',
                                                 {'shape': [1, 4],
                                                  'norm': 1.9024015,
                                                  'at': [-0.50527982, 1.2660351, 0.94329676, -0.92433862]}]},
-             'probe_gradient': {'error': 'RuntimeError'}}}]
+             'probe_gradient': {'error': 'RuntimeError'},
+             'probe_square_matrix': {'shape': [2, 5],
+                                     'norm': 1.0324995,
+                                     'at': [-0.61926732, -0.56258857, 0.52281945, 0.10278585]}}},
+ {'label': 'scores-returned',
+  'hint': 'Your h_tilde is right, but the second thing you return is the scores. Return the weights, after the '
+          'softmax: they are positive, and each row sums to 1.',
+  'prints': {'probe_dot': {'list': [{'shape': [2, 4],
+                                     'norm': 2.2960249,
+                                     'at': [-0.23026258, 0.57709426, 0.36653411, -1.0505231]},
+                                    {'shape': [2, 5],
+                                     'norm': 3.9791638,
+                                     'at': [-1.4343552, -3.0627262, 2.5714356, -1.1695942]}]},
+             'probe_weights': {'shape': [2, 5],
+                               'norm': 3.9791638,
+                               'at': [-1.4343552, -3.0627262, 2.5714356, -1.1695942]},
+             'probe_general': {'list': [{'shape': [2, 4],
+                                         'norm': 2.3600232,
+                                         'at': [0.27709831, -0.16844588, -2.3161025, 0.77449111]},
+                                        {'shape': [2, 5],
+                                         'norm': 3.6708488,
+                                         'at': [-5.3128991, -2.3709372, -1.8455672, 2.5122303]}]},
+             'probe_concat': {'list': [{'shape': [2, 4],
+                                        'norm': 2.4991181,
+                                        'at': [-0.66592103, 0.34766673, -0.88969238, -0.52972573]},
+                                       {'shape': [2, 5],
+                                        'norm': 11.121618,
+                                        'at': [0.37236631, -3.8895458, -5.7344751, 3.9009361]}]},
+             'probe_location': {'list': [{'shape': [2, 4],
+                                          'norm': 2.2954534,
+                                          'at': [0.28349239, 0.84254755, -0.37792292, -0.3894494]},
+                                         {'shape': [2, 5],
+                                          'norm': 3.3983426,
+                                          'at': [0.21475802, -2.1015114, -1.0459712, 0.54296059]}]},
+             'probe_one_row_one_key': {'list': [{'shape': [1, 4],
+                                                 'norm': 1.9024015,
+                                                 'at': [-0.50527982, 1.2660351, 0.94329676, -0.92433862]},
+                                                {'shape': [1, 1],
+                                                 'norm': 0.19700976,
+                                                 'at': [0.15103194, -0.026979306, -0.18659434, 0.18553669]}]}}},
+ {'label': 'square-matrix-not-transposed',
+  'hint': 'You tell by its shape whether W_f must be transposed, and a square one fools you. W_f is [E, 2D], also '
+          'where E happens to be 2D: multiply by its transpose always.',
+  'prints': {'probe_square_matrix': {'shape': [2, 6],
+                                     'norm': 1.7932573,
+                                     'at': [0.48420166, -1.6771258, -1.9820119, 0.11457197]}}}]
 
-explain = Explainer("q1_4", globals(), mistakes=MISTAKES, hidden_topics=['shapes', 'weights', 'attentional state', 'default kind', 'float32', 'order of the keys', 'rows of the batch', 'gradients', 'with your own scores'])
+explain = Explainer("q1_4", globals(), mistakes=MISTAKES, hidden_topics=['shapes', 'weights', 'attentional state', 'default kind', 'float32', 'order of the keys', 'rows of the batch', 'gradients', 'sizes that coincide', 'memory layout', 'device', 'with your own scores'])
 
 """Public checks of q1_4: luong_step."""
 
@@ -568,3 +637,9 @@ def probe_gradient(luong_step):
     h_tilde, _ = luong_step(*leaves)
     (h_tilde * torch.linspace(-1, 1, 8, dtype=F64).reshape(2, 4)).sum().backward()
     return [leaf.grad for leaf in leaves]
+
+
+def probe_square_matrix(luong_step):
+    x = _inputs()
+    square = torch.arange(36, dtype=F64).reshape(6, 6).sin()
+    return luong_step(x["query"], x["keys"], square)[0]

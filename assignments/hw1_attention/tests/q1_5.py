@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q1_5"
 points = 11
 
-MADE_FROM = "83250145893bf0e8"
+MADE_FROM = "e453a2d6c28bf630"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'padding-attended',
@@ -48,8 +48,9 @@ MISTAKES = [{'label': 'padding-attended',
              'probe_weights_sum_to_one_with_padding': {'is': False},
              'probe_future_moves_the_past': {'is': True}}},
  {'label': 'decoder-sees-the-future',
-  'hint': 'A later target token changes earlier logits: your decoder runs in both directions. At step t it may know '
-          'only the target tokens up to t, or there is nothing left to predict.',
+  'hint': 'A later target token changes earlier logits: your decoder runs in both directions, or `tgt_in` is shifted '
+          'once more than it should be. At step t it may know only the target tokens up to t, or there is nothing '
+          'left to predict.',
   'prints': {'probe_future_moves_the_past': {'is': True}}},
  {'label': 'one-query-for-all-steps',
   'hint': "Every target step has the same weights: you score the encoder with the decoder's final state only. Each "
@@ -105,9 +106,21 @@ MISTAKES = [{'label': 'padding-attended',
              'probe_far_source_token_moves_the_logits': {'error': 'Wrong'},
              'probe_rows_move_each_other': {'error': 'Wrong'},
              'probe_order_of_rows_matters': {'error': 'Wrong'},
-             'probe_logits_are_probabilities': {'error': 'Wrong'}}}]
+             'probe_logits_are_probabilities': {'error': 'Wrong'},
+             'probe_same_call_again_moves_the_logits': {'error': 'Wrong'}}},
+ {'label': 'another-result-every-time',
+  'hint': 'In eval mode the same call gives another result the second time. Either dropout is always on (`F.dropout` '
+          'needs `training=self.training`, or use `nn.Dropout`), or your model keeps something from one call for the '
+          'next.',
+  'prints': {'probe_padding_moves_the_logits': {'is': True},
+             'probe_more_padding_moves_the_logits': {'is': True},
+             'probe_mask_of_false_moves_the_logits': {'is': True},
+             'probe_future_moves_the_past': {'is': True},
+             'probe_rows_move_each_other': {'is': True},
+             'probe_order_of_rows_matters': {'is': True},
+             'probe_same_call_again_moves_the_logits': {'is': True}}}]
 
-explain = Explainer("q1_5", globals(), mistakes=MISTAKES, hidden_topics=['shapes', 'weights are distributions', 'no weight on padding', 'content of padding', 'amount of padding', 'nothing but padding', 'every source token counts', 'any distance', 'target is causal', 'rows keep apart', 'gradients reach every parameter', 'learns to reverse', 'device'])
+explain = Explainer("q1_5", globals(), mistakes=MISTAKES, hidden_topics=['shapes', 'weights are distributions', 'no weight on padding', 'content of padding', 'amount of padding', 'nothing but padding', 'content of nothing but padding', 'same call again', 'weights are those used', 'every source token counts', 'any distance', 'target is causal', 'rows keep apart', 'gradients reach every parameter', 'learns to reverse', 'device'])
 
 """Public checks of q1_5: AttentionSeq2Seq. They look at an untrained model, in eval mode."""
 
@@ -302,3 +315,11 @@ def probe_logits_are_probabilities(AttentionSeq2Seq):
     src, tgt_in, _ = _batch()
     logits = _run(_model(AttentionSeq2Seq), src, tgt_in)[0]
     return not _moves(logits.exp().sum(-1), torch.ones(3, 5)) or not _moves(logits.sum(-1), torch.ones(3, 5))
+
+
+def probe_same_call_again_moves_the_logits(AttentionSeq2Seq):
+    src, tgt_in, padding = _batch()
+    model = _model(AttentionSeq2Seq)
+    before = _run(model, src, tgt_in, padding)[0]
+    _run(model, (src + 3) % VOCAB_SRC, tgt_in, padding)
+    return _moves(_run(model, src, tgt_in, padding)[0], before)

@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q1_6"
 points = 7
 
-MADE_FROM = "5bee869e4ecf9e33"
+MADE_FROM = "6a68d41e33e09763"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'unnormalised',
@@ -35,7 +35,16 @@ MISTAKES = [{'label': 'unnormalised',
                                   'at': [-0.17444882, -0.39295901, -1.202571, 1.1037074]},
              'probe_attention': {'shape': [2, 4],
                                  'norm': 6.8319328,
-                                 'at': [1.448876, 0.79396069, 2.4425389, 2.1945124]}}},
+                                 'at': [1.448876, 0.79396069, 2.4425389, 2.1945124]},
+             'probe_gradients': {'list': [{'shape': [2, 3],
+                                           'norm': 4.4446537,
+                                           'at': [-0.75350132, -1.0809151, -1.7892325, 2.4057452]},
+                                          {'shape': [5, 3],
+                                           'norm': 4.7428574,
+                                           'at': [-3.3943289, 0.031524366, -4.6292975, 0.45660541]},
+                                          {'shape': [5, 4],
+                                           'norm': 6.047899,
+                                           'at': [-2.2333935, -5.8542788, 0.044048902, 4.4054885]}]}}},
  {'label': 'normalised-over-queries',
   'hint': 'Your weights sum to 1 over the queries x, not over the examples xs: look at the axis of the sum you '
           'divide by.',
@@ -59,7 +68,16 @@ MISTAKES = [{'label': 'unnormalised',
                                   'at': [-0.22382506, -0.40195839, -1.2011503, 1.0984274]},
              'probe_attention': {'shape': [2, 4],
                                  'norm': 3.1958218,
-                                 'at': [0.62718006, 0.07844274, 1.0090956, 1.0962623]}}},
+                                 'at': [0.62718006, 0.07844274, 1.0090956, 1.0962623]},
+             'probe_gradients': {'list': [{'shape': [2, 3],
+                                           'norm': 4.4311742,
+                                           'at': [-2.0010373, -0.82186857, 4.9068782, -4.5650061]},
+                                          {'shape': [5, 3],
+                                           'norm': 1.3373493,
+                                           'at': [-0.55487785, 0.035981102, 1.3898808, 1.307394]},
+                                          {'shape': [5, 4],
+                                           'norm': 10.769858,
+                                           'at': [-4.6023827, -8.4350553, 4.7640522, 4.9845148]}]}}},
  {'label': 'divided-by-count',
   'hint': 'You divide by the number of examples S. A weighted mean is divided by the sum of its weights, which '
           'differs from query to query.',
@@ -83,7 +101,16 @@ MISTAKES = [{'label': 'unnormalised',
                                   'at': [-0.034889765, -0.078591801, -0.2405142, 0.22074149]},
              'probe_attention': {'shape': [2, 4],
                                  'norm': 1.3663866,
-                                 'at': [0.28977519, 0.15879214, 0.48850777, 0.43890249]}}},
+                                 'at': [0.28977519, 0.15879214, 0.48850777, 0.43890249]},
+             'probe_gradients': {'list': [{'shape': [2, 3],
+                                           'norm': 0.17778615,
+                                           'at': [-0.030140053, -0.043236606, -0.071569301, 0.096229807]},
+                                          {'shape': [5, 3],
+                                           'norm': 0.1897143,
+                                           'at': [-0.13577315, 0.0012609747, -0.1851719, 0.018264216]},
+                                          {'shape': [5, 4],
+                                           'norm': 0.24191596,
+                                           'at': [-0.08933574, -0.23417115, 0.0017619561, 0.17621954]}]}}},
  {'label': 'softmax-of-kernel',
   'hint': 'You take a softmax of the kernel values, which exponentiates a second time. The kernel values are the '
           'weights already, up to their sum.',
@@ -101,7 +128,16 @@ MISTAKES = [{'label': 'unnormalised',
                                   'at': [-0.010912025, -0.1642691, -0.54228779, 0.5031396]},
              'probe_attention': {'shape': [2, 4],
                                  'norm': 1.2073707,
-                                 'at': [0.1930062, 0.098258521, 0.44384974, 0.3411947]}}},
+                                 'at': [0.1930062, 0.098258521, 0.44384974, 0.3411947]},
+             'probe_gradients': {'list': [{'shape': [2, 3],
+                                           'norm': 0.13702441,
+                                           'at': [0.040601602, 0.02029963, 0.20227181, -0.13002138]},
+                                          {'shape': [5, 3],
+                                           'norm': 0.17665878,
+                                           'at': [0.013019043, -0.11411778, -0.14829516, -0.13147256]},
+                                          {'shape': [5, 4],
+                                           'norm': 1.5180809,
+                                           'at': [-0.6546217, -1.3698599, 0.37030229, 0.90068984]}]}}},
  {'label': 'query-second',
   'hint': 'You call kernel(example, query): the query is the first argument. A symmetric kernel hides this, a '
           'lopsided one does not.',
@@ -209,9 +245,23 @@ MISTAKES = [{'label': 'unnormalised',
              'probe_kernel_value': {'shape': [],
                                     'norm': 0.21365238,
                                     'at': [0.16379053, -0.029258413, -0.2023571, 0.20121011]},
-             'probe_kernel_of_another_width': {'error': 'ZeroDivisionError'}}}]
+             'probe_kernel_of_another_width': {'error': 'ZeroDivisionError'}}},
+ {'label': 'kernel-values-detached',
+  'hint': "The estimate is right, but no gradient flows through the kernel's values: they are turned into plain "
+          'numbers, or computed under `no_grad`. Queries and points could never be learned.',
+  'prints': {'probe_gradients': {'list': [{'shape': [2, 3], 'norm': 0.0, 'at': [0.0, 0.0, 0.0, 0.0]},
+                                          {'shape': [5, 3], 'norm': 0.0, 'at': [0.0, 0.0, 0.0, 0.0]},
+                                          {'shape': [5, 4],
+                                           'norm': 1.5019509,
+                                           'at': [-0.52403564, -1.4434076, -0.047103983, 1.0944223]}]}}},
+ {'label': 'kernel-symmetrised',
+  'hint': 'You use the kernel in both orders and take the mean. Asked is kernel(query, point): a kernel need not be '
+          'symmetric, and then the two orders differ.',
+  'prints': {'probe_lopsided': {'shape': [2, 4],
+                                'norm': 1.060153,
+                                'at': [0.23570135, -0.035603095, -0.13888966, 0.69381859]}}}]
 
-explain = Explainer("q1_6", globals(), mistakes=MISTAKES, hidden_topics=['values', 'query comes first', 'constant targets', 'sizes', 'order of points', 'kernel form', 'kernel ratios', 'kernel makes attention', 'regression is attention'])
+explain = Explainer("q1_6", globals(), mistakes=MISTAKES, hidden_topics=['values', 'query comes first', 'constant targets', 'sizes', 'order of points', 'kernel form', 'kernel ratios', 'kernel makes attention', 'regression is attention', 'gradients', 'gradients through the kernel', 'memory layout', 'device'])
 
 """Public checks of q1_6: kernel_regression and attention_kernel."""
 
@@ -252,7 +302,10 @@ def test_query_first(kernel_regression):
     x, xs = torch.zeros(1, 1, dtype=F64), torch.tensor([[-1.0], [1.0]], dtype=F64)
     ys = torch.tensor([[1.0], [0.0]], dtype=F64)
     got = tensor(kernel_regression(x, xs, ys, lopsided_kernel), "the estimate", shape=(1, 1)).item()
-    check(got > 0.5, "this kernel prefers points below the query, your estimate those above: the query comes first")
+    check(got > 0.5 - 1e-6, "this kernel prefers points below the query, your estimate those above: the query comes "
+          "first")
+    check(got > 0.5 + 1e-6, "this kernel prefers points below the query, your estimate does not: only kernel(query, "
+          "point) counts, not the two orders together")
     same(got, 1 / (1 + math.exp(-2.0)), "the estimate")
 
 
@@ -336,3 +389,9 @@ def probe_kernel_of_another_width(attention_kernel):
     kernel = attention_kernel(16)
     a, b = torch.linspace(-1, 1, 16, dtype=F64), torch.linspace(0, 1, 16, dtype=F64)
     return number(kernel(a, b), "the kernel") / number(kernel(a, 0 * b), "the kernel")
+
+
+def probe_gradients(kernel_regression):
+    leaves = [part.requires_grad_() for part in _inputs()]
+    kernel_regression(*leaves, gaussian_kernel).square().sum().backward()
+    return [torch.zeros_like(leaf) if leaf.grad is None else leaf.grad for leaf in leaves]

@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q1_9"
 points = 7
 
-MADE_FROM = "c9cd495b36e635c1"
+MADE_FROM = "1f9eb34890083929"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'only-the-runner-up-counts',
@@ -36,6 +36,7 @@ MISTAKES = [{'label': 'only-the-runner-up-counts',
              'probe_tie_reached': {'shape': [],
                                    'norm': 1.7917595,
                                    'at': [1.3736015, -0.24537072, -1.6970335, 1.6874145]},
+             'probe_tiny_gap': {'shape': [], 'norm': 2890371.8, 'at': [2215821.5, -395819.09, -2737564.9, 2722047.9]},
              'probe_small_gap': {'shape': [],
                                  'norm': 32958.369,
                                  'at': [25266.598, -4513.451, -31215.941, 31039.004]}}},
@@ -62,6 +63,19 @@ MISTAKES = [{'label': 'only-the-runner-up-counts',
                                    'at': [0.71549241, -0.12781064, -0.88396422, 0.87895377]},
              'probe_tie_never': {'shape': [], 'norm': 0.0, 'at': [0.0, 0.0, 0.0, 0.0]},
              'probe_all_equal': {'shape': [], 'norm': 0.0, 'at': [0.0, 0.0, 0.0, 0.0]},
+             'probe_tie_bound': {'shape': [], 'norm': 0.0, 'at': [0.0, 0.0, 0.0, 0.0]},
+             'probe_one_score': {'list': [{'shape': [],
+                                           'norm': 29.1,
+                                           'at': [22.308689, -3.9850706, -27.561554, 27.405331]},
+                                          {'shape': [],
+                                           'norm': 29.1,
+                                           'at': [22.308689, -3.9850706, -27.561554, 27.405331]},
+                                          {'shape': [],
+                                           'norm': 29.1,
+                                           'at': [22.308689, -3.9850706, -27.561554, 27.405331]}]},
+             'probe_tiny_gap': {'shape': [],
+                                'norm': 4.5511961e-07,
+                                'at': [3.4890453e-07, -6.2325903e-08, -4.3105856e-07, 4.2861525e-07]},
              'probe_small_gap': {'shape': [],
                                  'norm': 3.4281106e-05,
                                  'at': [2.6280637e-05, -4.694592e-06, -3.2468748e-05, 3.228471e-05]}}},
@@ -70,7 +84,16 @@ MISTAKES = [{'label': 'only-the-runner-up-counts',
           'not be less than 0.',
   'prints': {'probe_below_uniform': {'shape': [],
                                      'norm': 0.62770463,
-                                     'at': [-0.48121194, 0.085960386, 0.59451943, -0.59114959]}}},
+                                     'at': [-0.48121194, 0.085960386, 0.59451943, -0.59114959]},
+             'probe_one_score': {'list': [{'shape': [],
+                                           'norm': 29.1,
+                                           'at': [22.308689, -3.9850706, -27.561554, 27.405331]},
+                                          {'shape': [],
+                                           'norm': 29.1,
+                                           'at': [22.308689, -3.9850706, -27.561554, 27.405331]},
+                                          {'shape': [],
+                                           'norm': 29.1,
+                                           'at': [22.308689, -3.9850706, -27.561554, 27.405331]}]}}},
  {'label': 'search-capped',
   'hint': 'You search only up to a fixed beta: scores that lie close together need a far larger one, and where p is '
           'out of reach the answer is inf, not the end of your interval.',
@@ -78,6 +101,10 @@ MISTAKES = [{'label': 'only-the-runner-up-counts',
              'probe_one': {'shape': [], 'norm': 100.0, 'at': [76.662162, -13.694401, -94.713246, 94.176396]},
              'probe_tie_never': {'shape': [], 'norm': 100.0, 'at': [76.662162, -13.694401, -94.713246, 94.176396]},
              'probe_all_equal': {'shape': [], 'norm': 100.0, 'at': [76.662162, -13.694401, -94.713246, 94.176396]},
+             'probe_tie_bound': {'shape': [],
+                                 'norm': 36.043653,
+                                 'at': [27.631844, -4.9359623, -34.138114, 33.944614]},
+             'probe_tiny_gap': {'shape': [], 'norm': 100.0, 'at': [76.662162, -13.694401, -94.713246, 94.176396]},
              'probe_small_gap': {'shape': [], 'norm': 100.0, 'at': [76.662162, -13.694401, -94.713246, 94.176396]}}},
  {'label': 'ties-added-up',
   'hint': 'You add up the weights of the tied best scores. Asked is the largest single weight: with m tied at the '
@@ -86,11 +113,17 @@ MISTAKES = [{'label': 'only-the-runner-up-counts',
              'probe_tie_never': {'shape': [],
                                  'norm': 0.70629766,
                                  'at': [0.54146306, -0.096723231, -0.66895744, 0.66516568]},
-             'probe_all_equal': {'shape': [], 'norm': 0.0, 'at': [0.0, 0.0, 0.0, 0.0]}}},
+             'probe_all_equal': {'shape': [], 'norm': 0.0, 'at': [0.0, 0.0, 0.0, 0.0]},
+             'probe_tie_bound': {'shape': [],
+                                 'norm': 0.21005987,
+                                 'at': [0.16103644, -0.028766441, -0.19895453, 0.19782682]}}},
  {'label': 'p-at-the-tie-bound-finite',
   'hint': 'At p = 1 / m with m tied at the top (p = 1 without a tie) the weight only tends to p: no finite beta '
           'reaches it. Your search stops where rounding hides the difference.',
-  'prints': {'probe_one': {'shape': [], 'norm': 404.6456, 'at': [310.21006, -55.41379, -383.25298, 381.08064]}}},
+  'prints': {'probe_one': {'shape': [], 'norm': 404.6456, 'at': [310.21006, -55.41379, -383.25298, 381.08064]},
+             'probe_tie_bound': {'shape': [],
+                                 'norm': 36.043653,
+                                 'at': [27.631844, -4.9359623, -34.138114, 33.944614]}}},
  {'label': 'first-score-for-largest',
   'hint': 'You follow the weight of the first score. The largest weight belongs to the largest score, wherever it '
           'stands.',
@@ -99,6 +132,7 @@ MISTAKES = [{'label': 'only-the-runner-up-counts',
              'probe_two': {'shape': [], 'norm': 29.1, 'at': [22.308689, -3.9850706, -27.561554, 27.405331]},
              'probe_small_scores': {'shape': [], 'norm': 29.1, 'at': [22.308689, -3.9850706, -27.561554, 27.405331]},
              'probe_shifted': {'shape': [], 'norm': 29.1, 'at': [22.308689, -3.9850706, -27.561554, 27.405331]},
+             'probe_tiny_gap': {'shape': [], 'norm': 29.1, 'at': [22.308689, -3.9850706, -27.561554, 27.405331]},
              'probe_small_gap': {'shape': [], 'norm': 29.1, 'at': [22.308689, -3.9850706, -27.561554, 27.405331]}}},
  {'label': 'coarse-grid',
   'hint': 'You walk along a grid, so your beta is off by up to a grid step. The largest weight rises steadily with '
@@ -115,6 +149,7 @@ MISTAKES = [{'label': 'only-the-runner-up-counts',
              'probe_tie_reached': {'shape': [],
                                    'norm': 1.088246,
                                    'at': [0.83427291, -0.14902877, -1.0307131, 1.0248709]},
+             'probe_tiny_gap': {'shape': [], 'norm': 2206868.8, 'at': [1691833.3, -302217.45, -2090197.1, 2078349.5]},
              'probe_small_gap': {'shape': [],
                                  'norm': 29395.829,
                                  'at': [22535.478, -4025.5826, -27841.744, 27683.933]}}},
@@ -122,14 +157,32 @@ MISTAKES = [{'label': 'only-the-runner-up-counts',
   'hint': 'Your search never looks beyond beta = 100. Scores that lie close together need more: find an upper end '
           'first, by doubling until it is enough.',
   'prints': {'probe_small_scores': {'shape': [], 'norm': 100.0, 'at': [76.662162, -13.694401, -94.713246, 94.176396]},
+             'probe_tiny_gap': {'shape': [], 'norm': 100.0, 'at': [76.662162, -13.694401, -94.713246, 94.176396]},
              'probe_small_gap': {'shape': [], 'norm': 100.0, 'at': [76.662162, -13.694401, -94.713246, 94.176396]}}},
  {'label': 'near-scores-tied',
   'hint': 'You count scores as tied when they are merely close. Tied means equal: however small the gap, a large '
           'enough beta tells them apart.',
   'prints': {'probe_small_scores': {'shape': [], 'norm': 29.1, 'at': [22.308689, -3.9850706, -27.561554, 27.405331]},
-             'probe_small_gap': {'shape': [], 'norm': 29.1, 'at': [22.308689, -3.9850706, -27.561554, 27.405331]}}}]
+             'probe_tiny_gap': {'shape': [], 'norm': 29.1, 'at': [22.308689, -3.9850706, -27.561554, 27.405331]},
+             'probe_small_gap': {'shape': [], 'norm': 29.1, 'at': [22.308689, -3.9850706, -27.561554, 27.405331]}}},
+ {'label': 'ties-before-even',
+  'hint': 'You ask for p >= 1 / m first. For a single score, or scores that are all equal, 1 / m is 1 / n, and an '
+          'even spread is enough: the answer there is 0.',
+  'prints': {'probe_one_score': {'list': [{'shape': [],
+                                           'norm': 29.1,
+                                           'at': [22.308689, -3.9850706, -27.561554, 27.405331]},
+                                          {'shape': [],
+                                           'norm': 29.1,
+                                           'at': [22.308689, -3.9850706, -27.561554, 27.405331]},
+                                          {'shape': [],
+                                           'norm': 29.1,
+                                           'at': [22.308689, -3.9850706, -27.561554, 27.405331]}]}}},
+ {'label': 'ties-by-isclose',
+  'hint': 'You count scores as tied when `isclose` says so. Tied means equal: a gap of one in a million needs a beta '
+          'of millions, and that is the answer.',
+  'prints': {'probe_tiny_gap': {'shape': [], 'norm': 29.1, 'at': [22.308689, -3.9850706, -27.561554, 27.405331]}}}]
 
-explain = Explainer("q1_9", globals(), mistakes=MISTAKES, hidden_topics=['reaches p', 'near the ends', 'two scores', 'small gaps', 'no focus needed', 'certainty', 'tie within reach', 'tie out of reach', 'scale and shift', 'float32'])
+explain = Explainer("q1_9", globals(), mistakes=MISTAKES, hidden_topics=['reaches p', 'near the ends', 'two scores', 'nine digits', 'small gaps', 'no focus needed', 'even is all there is', 'certainty', 'tie within reach', 'tie out of reach', 'scale and shift', 'float32'])
 
 """Public checks of q1_9: beta_to_focus."""
 
@@ -226,6 +279,18 @@ def probe_tie_never(beta_to_focus):
 
 def probe_all_equal(beta_to_focus):
     return beta_to_focus(torch.full((4,), 1.5, dtype=F64), 0.5)
+
+
+def probe_tie_bound(beta_to_focus):
+    return beta_to_focus(torch.tensor([2.0, 0.0, 2.0, 1.0, -1.0], dtype=F64), 0.5)
+
+
+def probe_one_score(beta_to_focus):
+    return [beta_to_focus(torch.full((n,), 2.0, dtype=F64), 1 / n) for n in (1, 2, 4)]
+
+
+def probe_tiny_gap(beta_to_focus):
+    return beta_to_focus(torch.tensor([1.0, 1.0 + 1e-6, 0.0], dtype=F64), 0.9)
 
 
 def probe_small_gap(beta_to_focus):

@@ -8,6 +8,7 @@ import torch
 from autograder.suites.causes import same_or_because
 from autograder.suites.devices import device_ready
 from course_utils.checking import check, same, tensor
+from course_utils.strided import call_strided
 
 F64 = torch.float64
 
@@ -42,6 +43,8 @@ def test_values(softargmax, rng):
         })
     same(softargmax(scores, 0.0), torch.full_like(scores, 1 / 7), "the weights at beta = 0")
     same(softargmax(scores[0], 1.7), torch.softmax(1.7 * scores[0], -1), "the weights of one vector")
+    order = torch.randperm(7, generator=rng)
+    same(softargmax(scores[:, order], 7.0), torch.softmax(7.0 * scores[:, order], -1), "the weights in another order")
 
 
 @pytest.mark.weight(2)
@@ -71,6 +74,28 @@ def test_any_size_of_score(softargmax, rng, dtype):
     same(softargmax(spread), expected, "the weights of scores far apart", rtol=0, atol=1e-6)
     same(softargmax(spread / 100, 300.0), expected, "the weights at beta = 300", rtol=0, atol=1e-6)
     same(softargmax(spread.T, dim=0), expected.T, "the weights with dim=0", rtol=0, atol=1e-6)
+    soft = torch.softmax(2e-4 * spread.double(), -1).to(dtype)
+    same(softargmax(spread, 2e-4), soft, "the weights of scores far apart at beta = 0.0002 (beta multiplies the scores "
+         "before the exponential: a softmax without beta loses all but the largest)", rtol=0, atol=1e-5)
+
+
+def test_low_but_not_blocked(softargmax, rng):
+    """Finite scores are never blocked, however low they are: only -inf is."""
+    steps = torch.randint(-3, 4, (3, 5), generator=rng).to(F64)
+    for low in (-1e7, -1e12):
+        same(softargmax(steps + low), torch.softmax(steps, -1), f"the weights of scores near {low:.0e}", rtol=0,
+             atol=2e-3)
+
+
+@pytest.mark.weight(0.5)
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=["float16", "bfloat16"])
+def test_half_precision(softargmax, rng, dtype):
+    """Scores of 16 bits give weights of 16 bits, with -inf among them too."""
+    scores = torch.randn(3, 5, generator=rng).to(dtype)
+    scores[0, 2] = -math.inf
+    scores[1] = -math.inf
+    expected = torch.softmax(0.5 * scores.double(), -1).nan_to_num(nan=0.0).to(dtype)
+    same(softargmax(scores, 0.5), expected, f"the weights of {dtype} scores", rtol=3e-2, atol=5e-3)
 
 
 def test_blocked_entries(softargmax, rng):
@@ -138,3 +163,13 @@ def test_gradient(softargmax, rng):
 def test_device(softargmax, in_box, rng):
     """Nothing is made on a fixed device: it would run on a GPU as it stands."""
     device_ready(in_box, softargmax, call=(torch.randn(2, 3, generator=rng), 0.5))
+
+
+@pytest.mark.weight(0.5)
+def test_memory_layout(softargmax, in_box, rng):
+    """A transposed tensor has the same weights as its copy: the layout in memory makes no difference."""
+    for shape in ((4, 5), (3, 4, 5)):
+        scores = torch.randn(*shape, generator=rng, dtype=F64)
+        for dim in range(len(shape)):
+            same(in_box(call_strided, softargmax, scores, 1.3, dim), torch.softmax(1.3 * scores, dim),
+                 f"the weights of a transposed tensor with dim={dim}")

@@ -139,6 +139,21 @@ def test_limit_unchanged(elongated_limit, rng):
     same(elongated_limit(q, K, V, 2, 0.8), _output(q, K, V, 0.8), "the limit for a key that is zero")
 
 
+@pytest.mark.parametrize("sign", [1.0, -1.0], ids=["rises", "falls"])
+def test_limit_of_a_small_product(elongated_limit, rng, sign):
+    """However small q . k_j is, its sign decides: only a product of exactly 0 leaves the output as it is."""
+    for j, size in ((0, 1e-9), (4, 3e-8)):
+        q, K, V = _with_sign(rng, j, 0.0)
+        K[j] = 0.0
+        K[j, 0] = sign * size / q[0]
+        others = torch.arange(6) != j
+        expected = V[j] if sign > 0 else _output(q, K[others], V[others], 0.8)
+        got, what = elongated_limit(q, K, V, j, 0.8), f"the limit for key {j} with q . k = {sign * size:g}"
+        same_or_because(got, expected, what, {
+            "a small product is taken for 0; stretched without end it grows beyond all bounds": _output(q, K, V, 0.8),
+        })
+
+
 def test_limit_is_approached(elongated_limit, rng):
     """For random inputs the limit is what a very long key gives, for every key."""
     q, K, V = _draw(rng, 7, 5, 4)

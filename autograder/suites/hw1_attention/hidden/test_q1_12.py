@@ -5,6 +5,7 @@ import torch
 import torch.nn.functional as F
 
 from autograder.suites.causes import same_or_because
+from course_utils.checking import check
 from course_utils.position_layer import position_layer
 
 F64 = torch.float64
@@ -88,7 +89,7 @@ def test_permutation_special(permutation_layer, rng):
 @pytest.mark.weight(2)
 def test_pointwise(pointwise_layer, rng):
     """Every position is multiplied by W, wider or narrower than X, and sees no other position."""
-    for n, d_in, d_out in ((5, 3, 4), (4, 6, 2), (7, 1, 3)):
+    for n, d_in, d_out in ((5, 3, 4), (4, 6, 2), (7, 1, 3), (4, 3, 3), (4, 4, 4)):
         W = torch.randn(d_out, d_in, generator=rng, dtype=F64)
         weights = pointwise_layer(W, n)
         for name, X in _contents(rng, n, d_in).items():
@@ -96,6 +97,8 @@ def test_pointwise(pointwise_layer, rng):
             _agree(weights, X, expected, f"the output for W of shape {list(W.shape)}, n = {n} and {name}", {
                 "every position gets the same mean; uniform attention is pooling, each must attend to itself":
                     expected.mean(0, keepdim=True).expand_as(expected),
+                "W is transposed; W is [d_out, d_in], and output i is W x_i":
+                    X @ W.to(X.dtype) if d_in == d_out else expected,
                 "W is not used": X,
             })
 
@@ -104,7 +107,7 @@ def test_pointwise(pointwise_layer, rng):
 @pytest.mark.parametrize("K", [3, 5])
 def test_convolution(convolution_layer, rng, K):
     """A circular convolution of width K, for signed kernels of several channels."""
-    for n, d_in, d_out in ((7, 2, 3), (6, 4, 2)):
+    for n, d_in, d_out in ((7, 2, 3), (6, 4, 2), (6, 3, 3)):
         kernel = torch.randn(d_out, d_in, K, generator=rng, dtype=F64)
         weights = convolution_layer(kernel, n)
         for name, X in _contents(rng, n, d_in).items():
@@ -116,6 +119,8 @@ def test_convolution(convolution_layer, rng, K):
                     F.conv1d(X.T[None], taps, padding=K // 2)[0].T,
                 "the result is K times too small": circular / K,
             }
+            if d_in == d_out:
+                causes["each tap is transposed; kernel is [d_out, d_in, K]"] = _convolve(X, kernel.transpose(0, 1))
             for shift in (-2, -1, 1, 2):
                 cause = f"the output is shifted by {shift}; the middle tap, t = K // 2, reads position i itself"
                 causes[cause] = circular.roll(shift, 0)
@@ -124,13 +129,34 @@ def test_convolution(convolution_layer, rng, K):
 
 
 @pytest.mark.weight(2)
-@pytest.mark.parametrize("K, n", [(1, 5), (5, 5), (7, 3), (5, 2)], ids=["one-tap", "full", "wider", "much-wider"])
+@pytest.mark.parametrize("K, n", [(1, 5), (5, 5), (7, 3), (5, 2), (9, 2), (5, 1)],
+                         ids=["one-tap", "full", "wider", "much-wider", "many-times-round", "one-place"])
 def test_convolution_of_any_width(convolution_layer, rng, K, n):
     """One tap, as many taps as positions, and more taps than positions all work: positions go round."""
     kernel = torch.randn(4, 3, K, generator=rng, dtype=F64)
     weights = convolution_layer(kernel, n)
     for name, X in _contents(rng, n, 3).items():
         _agree(weights, X, _convolve(X, kernel), f"the output for K = {K}, n = {n} and {name}")
+
+
+@pytest.mark.parametrize("n", [30, 100])
+def test_many_places(identity_layer, permutation_layer, pointwise_layer, convolution_layer, rng, n):
+    """The softmax is as sharp with many places as with few: the layer divides the scores by sqrt(A)."""
+    perm, W = _orders(rng, n), torch.randn(3, 2, generator=rng, dtype=F64)
+    kernel = torch.randn(3, 2, 3, generator=rng, dtype=F64)
+    X = torch.randn(n, 2, generator=rng, dtype=F64)
+    for name, weights, expected in (
+        ("identity_layer", identity_layer(n, 2), X),
+        ("permutation_layer", _permutation(permutation_layer, perm, 2), X[perm]),
+        ("pointwise_layer", pointwise_layer(W, n), X @ W.T),
+        ("convolution_layer", convolution_layer(kernel, n), _convolve(X, kernel)),
+    ):
+        got = position_layer(X, weights)
+        gap = (got - expected).abs().max().item() if got.shape == expected.shape else 0.0
+        check(gap < 3e-5 or gap > 0.5, f"the output of {name} for n = {n} places is off by {gap:.2g}: the softmax is "
+              "not sharp enough for so many. The layer divides the scores by sqrt(A), so the lead of the chosen place "
+              "must grow with that root", mistake="lead-without-the-root")
+        _agree(weights, X, expected, f"the output of {name} for n = {n} places")
 
 
 def test_single_taps(convolution_layer, rng):

@@ -6,7 +6,9 @@ import pytest
 import torch
 
 from autograder.suites.causes import same_or_because
+from autograder.suites.devices import device_ready
 from course_utils.checking import check, same, tensor
+from course_utils.strided import call_strided
 
 F64 = torch.float64
 KINDS = ["dot", "general", "concat", "location"]
@@ -138,3 +140,51 @@ def test_concat_saturates(luong_scores, rng):
     check((got.abs() <= v.abs().sum() + 1e-9).all(),
           "a concat score is larger than the sum of |v|: is the tanh there, and inside the product with v?")
     same(got, _scores(1e3 * query, 1e3 * keys, "concat", W, v), "the concat scores of large inputs")
+
+
+def test_sizes_that_coincide(luong_scores, rng):
+    """Axes of the same length are not mixed up: as many keys as features, a square W, as many rows as keys."""
+    for B, S, D, K in ((3, 4, 4, 8), (4, 4, 4, 4), (2, 8, 4, 8), (5, 5, 3, 6)):
+        query, keys, parameters = _draw(rng, B, S, D, K)
+        for kind in KINDS:
+            got = luong_scores(query, keys, kind, **parameters[kind])
+            expected = _scores(query, keys, kind, **parameters[kind])
+            same(got, expected, f"the {kind} scores for B={B}, S={S}, D={D}, A={K}")
+
+
+@pytest.mark.weight(2)
+@pytest.mark.parametrize("kind", KINDS)
+def test_gradients(luong_scores, rng, kind):
+    """Gradients reach the query, the keys, W and v, and are right: models learn through these scores."""
+    query, keys, parameters = _draw(rng)
+    names = ["query", "keys", *parameters[kind]]
+    values = [query, keys, *parameters[kind].values()]
+    up = torch.randn(3, 5, generator=rng, dtype=F64)
+    gradients = []
+    for scores in (luong_scores, _scores):
+        leaves = [x.clone().requires_grad_() for x in values]
+        got = tensor(scores(*leaves[:2], kind, **dict(zip(names[2:], leaves[2:], strict=True))), "the scores", (3, 5))
+        check(got.requires_grad, f"no gradient flows through the {kind} scores: the result is cut off from the inputs "
+              "(numpy, `.detach()`, `.item()` or a new tensor made from numbers)")
+        gradients.append(torch.autograd.grad(got, leaves, up, allow_unused=True))
+    for name, leaf, mine, theirs in zip(names, values, *gradients, strict=True):
+        check(mine is not None or theirs is None, f"no gradient reaches {name} ({kind} scores): is it detached?")
+        right = torch.zeros_like(leaf) if theirs is None else theirs
+        same(torch.zeros_like(leaf) if mine is None else mine, right, f"the gradient of {name} with {kind} scores")
+
+
+@pytest.mark.weight(0.5)
+def test_memory_layout(luong_scores, in_box, rng):
+    """Keys that are a transposed view, such as states with time in front, give the same scores."""
+    query, keys, parameters = _draw(rng)
+    for kind in KINDS:
+        got = in_box(call_strided, luong_scores, query, keys, kind, **parameters[kind])
+        same(got, _scores(query, keys, kind, **parameters[kind]), f"the {kind} scores of transposed tensors")
+
+
+@pytest.mark.weight(0.5)
+def test_device(luong_scores, in_box, rng):
+    """Nothing is made on a fixed device: it would run on a GPU as it stands."""
+    query, keys, parameters = _draw(rng)
+    for kind in KINDS:
+        device_ready(in_box, luong_scores, call=(query, keys, kind), kwargs=parameters[kind])

@@ -6,7 +6,9 @@ import pytest
 import torch
 
 from autograder.suites.causes import same_or_because
+from autograder.suites.devices import device_ready
 from course_utils.checking import check, same, tensor
+from course_utils.strided import call_strided
 
 F64 = torch.float64
 KINDS = ["dot", "general", "concat", "location"]
@@ -151,6 +153,37 @@ def test_gradients(luong_step, reference, rng):
         for name, mine, theirs in zip(names, *gradients, strict=True):
             check(mine is not None, f"no gradient reaches {name} ({kind} scores)")
             same(mine, theirs, f"the gradient of {name} with {kind} scores")
+
+
+def test_sizes_that_coincide(luong_step, reference, rng):
+    """Axes of the same length are not mixed up: a square W_f, as many keys as features, as many rows as keys."""
+    for B, S, D, width, K in ((3, 5, 4, 8, 7), (3, 4, 4, 4, 4), (4, 4, 4, 8, 8), (5, 5, 3, 6, 6)):
+        query, keys, W_f, parameters = _draw(rng, B, S, D, width, K)
+        for kind in KINDS:
+            scores = reference.luong_scores(query, keys, kind, **parameters[kind])
+            expected = _step(scores, query, keys, W_f)
+            got = _run(luong_step, query, keys, W_f, kind, **parameters[kind])
+            about = f"for B={B}, S={S}, D={D} and W_f of shape {list(W_f.shape)}"
+            same(got[1], expected[1], f"the {kind} weights {about}")
+            same(got[0], expected[0], f"h_tilde with {kind} scores {about}")
+
+
+@pytest.mark.weight(0.5)
+def test_memory_layout(luong_step, in_box, rng):
+    """Keys that are a transposed view, such as states with time in front, give the same results."""
+    query, keys, W_f, _ = _draw(rng)
+    expected = _step((query[:, None] * keys).sum(-1), query, keys, W_f)
+    got = in_box(call_strided, luong_step, query, keys, W_f)
+    same(got[0], expected[0], "h_tilde of transposed tensors")
+    same(got[1], expected[1], "the weights of transposed tensors")
+
+
+@pytest.mark.weight(0.5)
+def test_device(luong_step, in_box, rng):
+    """Nothing is made on a fixed device: it would run on a GPU as it stands."""
+    query, keys, W_f, parameters = _draw(rng)
+    for kind in KINDS:
+        device_ready(in_box, luong_step, call=(query, keys, W_f, kind), kwargs=parameters[kind])
 
 
 @pytest.mark.integration

@@ -3,10 +3,10 @@
 import pytest
 import torch
 
-from autograder.judge.verdicts import StudentError
 from autograder.suites.devices import device_ready
 from course_utils.checking import check, same, tensor
 from course_utils.reversal import D_MODEL, LENGTH, STEPS, VOCAB, greedy_accuracy, reversal_batch, train_reversal
+from course_utils.used_weights import weights_used
 
 VOCAB_SRC, VOCAB_TGT, D = 11, 7, 16
 LENGTHS = (6, 4, 2)  # of the three sources; the rest of each row is padding
@@ -146,20 +146,57 @@ def test_amount_of_padding(AttentionSeq2Seq, rng):
 
 
 def test_nothing_but_padding(AttentionSeq2Seq, rng):
-    """A source that is all padding is refused or gives weights 0: never NaN, and the other rows do not notice."""
+    """A source that is all padding has weights 0 and finite logits, and the other rows do not notice."""
     src, tgt_in, padding = _batch(rng)
     padding[1] = True
     model = _lively(AttentionSeq2Seq, rng)
     alone, _ = _run(model, src[:1], tgt_in[:1], padding[:1])
-    try:
-        got = model(src, tgt_in, key_padding_mask=padding)
-    except StudentError:  # a packed sequence, for one, cannot be empty
-        return
+    got = model(src, tgt_in, key_padding_mask=padding)
+    check(isinstance(got, (tuple, list)) and len(got) == 2, "forward returns the pair (logits, weights)")
     logits, weights = tensor(got[0], "the logits", (3, 5, VOCAB_TGT)), tensor(got[1], "the weights", (3, 5, 6))
     check(logits.isfinite().all() and weights.isfinite().all(), "a source that is all padding gives NaN: a softmax "
           "over nothing but -inf has no value. The card asks for weights 0 there", mistake="all-padding-nan")
     check(weights[1].abs().max() < 1e-6, "a source that is all padding has weights that are not 0")
     same(logits[:1], alone, "the logits of a row beside one that is all padding", rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.weight(0.5)
+def test_content_of_nothing_but_padding(AttentionSeq2Seq, rng):
+    """Other tokens in a source that is all padding leave its logits as they are: it has no real token to start from."""
+    src, tgt_in, padding = _batch(rng)
+    padding[1] = True
+    model = _lively(AttentionSeq2Seq, rng)
+    close = _precise(model, src, tgt_in)
+    logits, _ = _run(model, src, tgt_in, padding)
+    junk = torch.where(padding, (src + 1 + torch.randint(VOCAB_SRC - 1, (3, 6), generator=rng)) % VOCAB_SRC, src)
+    other, _ = _run(model, junk, tgt_in, padding)
+    kept = [torch.allclose(a, b, **close) for a, b in zip(other, logits, strict=True)]
+    check(kept[1] or not (kept[0] and kept[2]), "other tokens in a source that is all padding move its logits: it has "
+          "no real token, so the decoder starts from zeros, not from a state made of padding",
+          mistake="all-padding-starts-from-padding")
+    same(other, logits, "the logits after a change in the padding", **close)
+
+
+@pytest.mark.weight(0.5)
+def test_same_call_again(AttentionSeq2Seq, rng):
+    """In eval mode the same call gives the same result again: no dropout, and nothing is kept between calls."""
+    src, tgt_in, padding = _batch(rng)
+    model = _lively(AttentionSeq2Seq, rng)
+    logits, weights = _run(model, src, tgt_in, padding)
+    _run(model, (src + 1) % VOCAB_SRC, tgt_in)
+    again, again_weights = _run(model, src, tgt_in, padding)
+    check(torch.allclose(again, logits, atol=1e-5) and torch.allclose(again_weights, weights, atol=1e-5), "the same "
+          "call gives another result the second time: is dropout on in eval mode, or something kept from call to call?",
+          mistake="another-result-every-time")
+
+
+def test_weights_are_those_used(AttentionSeq2Seq, in_box, rng):
+    """The weights that come back are the ones that the memory is averaged with."""
+    src, tgt_in, _ = _batch(rng)
+    model = _lively(AttentionSeq2Seq, rng)
+    _precise(model, src, tgt_in)
+    check(in_box(weights_used, model, src, tgt_in), "no product in your model has the returned weights as a factor: "
+          "the context must be the sum of the memory with these weights", mistake="other-weights-returned")
 
 
 def test_every_source_token_counts(AttentionSeq2Seq, rng):

@@ -7,8 +7,10 @@ import torch
 import torch.nn.functional as F
 
 from autograder.suites.causes import same_or_because
+from autograder.suites.devices import device_ready
 from course_utils.checking import check, number, same, tensor
 from course_utils.kernels import dot_exp_kernel, gaussian_kernel, laplace_kernel, lopsided_kernel
+from course_utils.strided import call_strided
 
 F64 = torch.float64
 
@@ -58,9 +60,12 @@ def test_query_comes_first(kernel_regression, rng):
     """The kernel is called as kernel(query, point): a kernel that is not symmetric tells."""
     x, xs, ys = _draw(rng)
     got, expected = kernel_regression(x, xs, ys, lopsided_kernel), _estimate(x, xs, ys, lopsided_kernel)
-    swapped = _estimate(x, xs, ys, lambda a, b: lopsided_kernel(b, a))
-    cause = "you call the kernel with the point first, and the query comes first"
-    same_or_because(got, expected, "the estimate with lopsided_kernel", {cause: swapped})
+    same_or_because(got, expected, "the estimate with lopsided_kernel", {
+        "you call the kernel with the point first, and the query comes first":
+            _estimate(x, xs, ys, lambda a, b: lopsided_kernel(b, a)),
+        "you take the mean of kernel(query, point) and kernel(point, query); only the first is asked for":
+            _estimate(x, xs, ys, lambda a, b: lopsided_kernel(a, b) + lopsided_kernel(b, a)),
+    })
 
 
 def test_constant_targets(kernel_regression, rng):
@@ -146,3 +151,49 @@ def test_regression_is_attention(kernel_regression, attention_kernel, rng):
     for T, S, d, Dv in ((3, 6, 4, 5), (5, 2, 3, 7), (2, 9, 16, 3)):
         x, xs, ys = _draw(rng, T, S, d, Dv)
         same(kernel_regression(x, xs, ys, attention_kernel(d)), _attention(x, xs, ys), f"the estimate at d = {d}")
+
+
+def _gradients(function, *inputs):
+    """The gradients of what the function gives by each of its inputs, along one fixed direction."""
+    leaves = [x.clone().requires_grad_() for x in inputs]
+    got = tensor(function(*leaves), "the result", dtype=F64)
+    check(got.requires_grad, "no gradient flows: the result is cut off from the inputs (numpy, `.detach()`, `float()`, "
+          "`no_grad` or a new tensor made from numbers)")
+    up = torch.linspace(-1, 2, got.numel(), dtype=F64).reshape(got.shape)
+    return torch.autograd.grad(got, leaves, up, allow_unused=True)
+
+
+@pytest.mark.weight(2)
+@pytest.mark.parametrize("kernel", [gaussian_kernel, lopsided_kernel], ids=lambda k: k.__name__)
+def test_gradients(kernel_regression, rng, kernel):
+    """Gradients by x, xs and ys are right: the estimate can be a part of a model."""
+    inputs = list(_draw(rng))
+    mine = _gradients(lambda x, xs, ys: kernel_regression(x, xs, ys, kernel), *inputs)
+    theirs = _gradients(lambda x, xs, ys: _estimate(x, xs, ys, kernel), *inputs)
+    for name, a, b in zip(("x", "xs", "ys"), mine, theirs, strict=True):
+        check(a is not None, f"no gradient reaches {name}: the weights depend on it too")
+        same(a, b, f"the gradient of {name} with {kernel.__name__} (is a part of the fraction detached?)")
+
+
+def test_gradients_through_the_kernel(attention_kernel, reference, rng):
+    """With your kernel the estimate has attention's gradients by queries, keys and values."""
+    inputs = list(_draw(rng))
+    kernel = _formed(attention_kernel(4))
+    mine = _gradients(lambda x, xs, ys: reference.kernel_regression(x, xs, ys, kernel), *inputs)
+    for name, a, b in zip(("x", "xs", "ys"), mine, _gradients(_attention, *inputs), strict=True):
+        check(a is not None, f"no gradient reaches {name} through your kernel")
+        same(a, b, f"the gradient of {name} through your kernel")
+
+
+@pytest.mark.weight(0.5)
+def test_memory_layout(kernel_regression, in_box, rng):
+    """Transposed tensors give the estimate of their copies: the layout in memory makes no difference."""
+    x, xs, ys = _draw(rng)
+    got = in_box(call_strided, kernel_regression, x, xs, ys, gaussian_kernel)
+    same(got, _estimate(x, xs, ys, gaussian_kernel), "the estimate from transposed tensors")
+
+
+@pytest.mark.weight(0.5)
+def test_device(kernel_regression, in_box, rng):
+    """Nothing is made on a fixed device: it would run on a GPU as it stands."""
+    device_ready(in_box, kernel_regression, call=(*_draw(rng), gaussian_kernel))

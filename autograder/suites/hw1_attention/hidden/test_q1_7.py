@@ -9,6 +9,7 @@ import torch.nn.functional as F
 from autograder.suites.causes import same_or_because
 from autograder.suites.devices import device_ready
 from course_utils.checking import check, same, tensor
+from course_utils.strided import call_strided
 from course_utils.work import functions_called
 
 F64 = torch.float64
@@ -209,6 +210,19 @@ def test_heads(attention, rng):
     expected = _per_head(q, k, v, _padding([4, 0], 4), causal=True)
     same(weights, expected[1], "the weights with rows that see nothing")
     same(out, expected[0], "the output with rows that see nothing")
+
+
+def test_heads_split_from_a_model(attention, in_box, rng):
+    """Heads as a model makes them, split off and transposed, give what a copy of them gives."""
+    padding = _padding([6, 3])
+    for lead, by_hand in (((2, 3), _per_head), ((2,), _by_hand)):
+        q, k, v = _draw(rng, *lead)
+        for options in ({}, {"key_padding_mask": padding, "causal": True}):
+            got = in_box(call_strided, attention, q, k, v, **options)
+            check(isinstance(got, (tuple, list)) and len(got) == 2, "attention returns the pair (out, weights)")
+            expected = by_hand(q, k, v, options.get("key_padding_mask"), causal=options.get("causal", False))
+            same(got[1], expected[1], f"the weights of transposed q, k, v with {len(lead) + 2} axes")
+            same(got[0], expected[0], f"the output of transposed q, k, v with {len(lead) + 2} axes")
 
 
 def test_beta(attention, rng):

@@ -73,11 +73,34 @@ def test_two_scores(beta_to_focus, rng):
         }, rtol=1e-4, atol=1e-6)
 
 
+def _exact(scores, p):
+    """beta to all digits of float64, for p between 1/n and 1/m: the rivals' exponentials against the room they have."""
+    gaps = scores.max().double() - scores.double()
+    rivals, m = gaps[gaps > 0], int((gaps == 0).sum())
+    low, high = 0.0, 1 / rivals.min().item()
+    while torch.exp(-high * rivals).sum() > (1 - m * p) / p:
+        low, high = high, 2 * high
+    for _ in range(200):
+        middle = (low + high) / 2
+        low, high = (middle, high) if torch.exp(-middle * rivals).sum() > (1 - m * p) / p else (low, middle)
+    return high
+
+
+def test_nine_digits(beta_to_focus, rng):
+    """beta is right to nine digits, for scores in float64."""
+    for n in (2, 3, 6, 10):
+        scores = _draw(rng, n)
+        for p in (0.6, 0.85, 0.999):
+            got = number(beta_to_focus(scores, p), "beta")
+            same(got, _exact(scores, p), f"beta for n = {n} scores and p = {p} (nine digits are asked for: halve the "
+                 "interval more often, and compute in float64)", rtol=1e-8, atol=1e-8)
+
+
 @pytest.mark.weight(2)
 def test_small_gaps(beta_to_focus, rng):
     """Scores that are close together need a large beta, and are no tie: beta has no upper limit."""
-    for gap in (0.02, 1e-4):
-        scores = torch.randn(1, generator=rng, dtype=F64) + torch.tensor([0.0, gap, 0.0, -gap, -2 * gap], dtype=F64)
+    for gap in (0.02, 1e-4, 1e-8):
+        scores = 1 + torch.rand(1, generator=rng, dtype=F64) + torch.tensor([0, gap, 0, -gap, -2 * gap], dtype=F64)
         for p in (0.4, 0.9, 0.99):
             _reaches(beta_to_focus, scores, p)
 
@@ -93,6 +116,17 @@ def test_no_focus_needed(beta_to_focus, rng):
     same(number(beta_to_focus(torch.full((4,), 0.7, dtype=F64), 0.2), "beta"), 0.0,
          "beta for four equal scores and p = 0.2", rtol=0, atol=1e-6)
     check(number(beta_to_focus(_draw(rng, 4), 0.6), "beta") > 1e-3, "beta is 0 where it must not be")
+
+
+def test_even_is_all_there_is(beta_to_focus, rng):
+    """One score has weight 1, n equal scores have 1/n each: up to that p, beta is 0 and not inf."""
+    for n in (1, 2, 4):
+        scores = torch.randn(1, generator=rng, dtype=F64).repeat(n)
+        for p in (1 / n, 0.7 / n):
+            beta = number(beta_to_focus(scores, p), "beta")
+            check(beta != math.inf, f"beta is inf for n = {n} equal scores and p = {p:.4g}: an even spread reaches "
+                  "1/n, so this case comes before the one of ties")
+            same(beta, 0.0, f"beta for n = {n} equal scores and p = {p:.4g}", rtol=0, atol=1e-6)
 
 
 def test_certainty(beta_to_focus, rng):
@@ -118,6 +152,9 @@ def test_tie_out_of_reach(beta_to_focus, rng):
         scores = torch.cat([torch.full((m,), 1.25, dtype=F64), torch.randn(4, generator=rng, dtype=F64).clamp(max=1)])
         scores = scores[torch.randperm(m + 4, generator=rng)]
         _never(beta_to_focus, scores, p, f"{m} equal scores at the top share the weight")
+    for m in (2, 4):
+        scores = torch.cat([torch.full((m,), 1.25, dtype=F64), torch.randn(4, generator=rng, dtype=F64).clamp(max=1)])
+        _never(beta_to_focus, scores, 1 / m, f"with {m} equal scores at the top 1/{m} is only a limit")
     _never(beta_to_focus, torch.full((4,), 0.7, dtype=F64), 0.5, "four equal scores have weight 1/4 at every beta")
     _reaches(beta_to_focus, torch.tensor([1.25, 0.0, 1.25, 0.5], dtype=F64), 0.4)
 
@@ -133,6 +170,9 @@ def test_scale_and_shift(beta_to_focus, rng):
     for factor in (0.01, 0.3, 100.0):
         scaled = _reaches(beta_to_focus, factor * scores, 0.8, slack=1e-6 * max(1.0, factor))
         same(factor * scaled, plain, f"{factor} times the beta for {factor} times the scores", rtol=1e-3)
+    far = number(beta_to_focus(1e7 * scores, 0.8), "beta")
+    same(1e7 * far, plain, "1e7 times the beta for 1e7 times the scores (a small beta needs its digits too: stop by "
+         "the width of the interval against beta, not by a fixed width)", rtol=1e-4)
 
 
 def test_float32(beta_to_focus, rng):

@@ -99,3 +99,16 @@ def softargmax(scores, beta=1.0, dim=-1):
     blocked = scores == -math.inf
     weights = torch.softmax(beta * scores.masked_fill(blocked, -1e4), dim)
     return torch.where(blocked.all(dim, keepdim=True), torch.zeros_like(weights), weights)
+
+
+# %% beta-as-a-power
+"""You raise the softmax to the power beta and normalise again. On paper that is the same; in numbers a weight that
+has become 0 stays 0. Multiply the scores by beta first."""
+
+
+def softargmax(scores, beta=1.0, dim=-1):
+    blocked = scores == -math.inf
+    dead = blocked.all(dim, keepdim=True)
+    p = torch.softmax(scores.masked_fill(dead, 0.0), dim)
+    p = torch.where(p > 0, p.clamp(min=torch.finfo(p.dtype).tiny) ** beta, 0.0)
+    return (p / p.sum(dim, keepdim=True)).masked_fill(dead, 0.0)

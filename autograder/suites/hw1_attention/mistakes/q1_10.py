@@ -106,3 +106,17 @@ def elongated_limit(q, K, V, j, beta):
     if z[j] < 0:
         return V[torch.arange(len(K), device=K.device) != j].mean(0)
     return torch.softmax(z, 0) @ V
+
+
+# %% limit-small-product-taken-for-zero
+"""You take a small q . k_j for zero. Stretched without end, even a tiny score grows beyond all bounds: only a product
+of exactly 0 stays where it is."""
+
+
+def elongated_limit(q, K, V, j, beta):
+    scores = K @ q
+    if scores[j] > 1e-6 or len(K) == 1:
+        return V[j].clone()
+    if scores[j] < -1e-6:
+        scores = torch.where(torch.arange(len(K), device=K.device) == j, -math.inf, scores)
+    return softargmax(scores, beta) @ V

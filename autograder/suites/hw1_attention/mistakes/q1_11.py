@@ -115,3 +115,33 @@ def equivariance_lines(X, P, Wq, Wk, Wv):
         torch.softmax(PX @ Wq @ (PX @ Wk).T / math.sqrt(X.shape[1]), -1) @ PX @ Wv,
         P @ torch.softmax(S, -1) @ X @ Wv,
     ]
+
+
+# %% inverse-permutation-throughout
+"""All your lines agree, but they are about the inverse permutation: you write P^T where the theorem has P. Tokens are
+rows, so the shuffled tokens are P X."""
+
+
+def equivariance_lines(X, P, Wq, Wk, Wv):
+    root, R = math.sqrt(X.shape[-1]), P.T
+    S, V, Y = X @ Wq @ (X @ Wk).T / root, X @ Wv, P.T @ X
+    return [
+        torch.softmax((Y @ Wq) @ (Y @ Wk).T / root, -1) @ (Y @ Wv),
+        R @ torch.softmax(S, -1) @ R.T @ (R @ V),
+        R @ torch.softmax(S, -1) @ V,
+    ]
+
+
+# %% queries-and-keys-swapped
+"""All your lines agree, but queries and keys have changed places: the scores are X Wq (X Wk)^T, and the softmax runs
+over the keys."""
+
+
+def equivariance_lines(X, P, Wq, Wk, Wv):
+    root = math.sqrt(X.shape[-1])
+    S, V, Y = X @ Wk @ (X @ Wq).T / root, X @ Wv, P @ X
+    return [
+        torch.softmax((Y @ Wk) @ (Y @ Wq).T / root, -1) @ (Y @ Wv),
+        P @ torch.softmax(S, -1) @ P.T @ (P @ V),
+        P @ torch.softmax(S, -1) @ V,
+    ]

@@ -138,3 +138,39 @@ def convolution_layer(kernel, n):
         Wv[t, :d_in] = kernel[:, :, t].T
     Wo = torch.eye(d_out, dtype=kernel.dtype, device=kernel.device).repeat(K, 1) / K
     return {"Wq": Wq, "Wk": Wk, "Wv": Wv, "Wo": Wo}
+
+
+# %% lead-without-the-root
+"""Your softmax is sharp for a few places and blurs for many: the layer divides the scores by sqrt(A), so a lead that is
+fixed melts away as n grows. Multiply it by that root."""
+
+
+def permutation_layer(perm, d):
+    n = len(perm)
+    none = torch.zeros(d, n)
+    Wq, Wk = torch.cat([none, 100 * torch.eye(n)[list(perm)]]), torch.cat([none, torch.eye(n)])
+    Wv = torch.cat([torch.eye(d), torch.zeros(n, d)])
+    return {"Wq": Wq[None], "Wk": Wk[None], "Wv": Wv[None], "Wo": torch.eye(d)}
+
+
+# %% square-map-not-transposed
+"""You tell by its shape whether W must be transposed, and a square one fools you. W is [d_out, d_in] and output i is
+W x_i: rows are multiplied by its transpose, always."""
+
+
+def pointwise_layer(W, n):
+    square = W.shape[0] == W.shape[1]
+    return identity_layer(n, W.shape[1]) | {"Wo": W if square else W.T}
+
+
+# %% wrapped-once
+"""You go round the corner once only: with a kernel more than twice as wide as there are places, some taps go round
+several times. Take the place modulo n."""
+
+
+def convolution_layer(kernel, n):
+    _, d_in, K = kernel.shape
+    shifts = [[min(max(i + t - K // 2, -n), 2 * n - 1) % n for i in range(n)] for t in range(K)]
+    heads = [permutation_layer(shift, d_in) for shift in shifts]
+    layer = {name: torch.cat([head[name] for head in heads]) for name in ("Wq", "Wk", "Wv")}
+    return layer | {"Wo": kernel.permute(2, 1, 0).flatten(0, 1)}

@@ -91,3 +91,13 @@ alone, with one case on the diagonal and one beside it."""
 
 def softmax_jacobian(z):
     return torch.func.jacrev(lambda x: torch.softmax(x, -1))(z)
+
+
+# %% sign-flipped
+"""All your signs are turned round: the diagonal is negative, as if raising a score lowered its own weight. It is the
+weight times (1 minus the weight)."""
+
+
+def softmax_jacobian(z):
+    y = torch.softmax(z, -1)
+    return torch.outer(y, y) - torch.diag(y)

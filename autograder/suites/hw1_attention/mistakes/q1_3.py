@@ -139,3 +139,18 @@ def luong_scores(query, keys, kind, W=None, v=None):
     if kind == "location":
         return query @ W.T
     raise ValueError(f"unknown kind {kind!r}")
+
+
+# %% parameters-detached
+"""The scores are right, but W gets no gradient: it is detached (or its `.data` is taken), so it would never learn."""
+
+
+def luong_scores(query, keys, kind, W=None, v=None):
+    W = None if W is None else W.detach()
+    if kind == "dot":
+        return torch.einsum("bd,bsd->bs", query, keys)
+    if kind == "general":
+        return torch.einsum("bd,de,bse->bs", query, W, keys)
+    if kind == "concat":
+        return torch.tanh(torch.cat([query[:, None].expand_as(keys), keys], -1) @ W.T) @ v
+    return query @ W.T

@@ -84,3 +84,25 @@ def luong_step(query, keys, W_f, kind="dot", W=None, v=None):
     weights = torch.softmax(luong_scores(query, keys, kind, W, v), -1)
     context = torch.einsum("bs,bsd->bd", weights, keys)
     return weights, torch.tanh(torch.cat([query, context], -1) @ W_f.T)
+
+
+# %% scores-returned
+"""Your h_tilde is right, but the second thing you return is the scores. Return the weights, after the softmax: they
+are positive, and each row sums to 1."""
+
+
+def luong_step(query, keys, W_f, kind="dot", W=None, v=None):
+    scores = luong_scores(query, keys, kind, W, v)
+    context = torch.einsum("bs,bsd->bd", softargmax(scores), keys)
+    return torch.tanh(torch.cat([query, context], -1) @ W_f.T), scores
+
+
+# %% square-matrix-not-transposed
+"""You tell by its shape whether W_f must be transposed, and a square one fools you. W_f is [E, 2D], also where E
+happens to be 2D: multiply by its transpose always."""
+
+
+def luong_step(query, keys, W_f, kind="dot", W=None, v=None):
+    weights = softargmax(luong_scores(query, keys, kind, W, v))
+    pair = torch.cat([query, torch.einsum("bs,bsd->bd", weights, keys)], -1)
+    return torch.tanh(pair @ (W_f if W_f.shape[0] == pair.shape[1] else W_f.T)), weights

@@ -222,8 +222,8 @@ class AttentionSeq2Seq(nn.Module):
 
 
 # %% decoder-sees-the-future
-"""A later target token changes earlier logits: your decoder runs in both directions. At step t it may know
-only the target tokens up to t, or there is nothing left to predict."""
+"""A later target token changes earlier logits: your decoder runs in both directions, or `tgt_in` is shifted once more
+than it should be. At step t it may know only the target tokens up to t, or there is nothing left to predict."""
 class AttentionSeq2Seq(nn.Module):
     def __init__(self, vocab_src, vocab_tgt, d_model):
         super().__init__()
@@ -395,3 +395,91 @@ class AttentionSeq2Seq(nn.Module):
         weights = softargmax(scores.masked_fill(pad[:, None], -math.inf))
         h_tilde = torch.tanh(self.W_f(torch.cat([states, weights @ keys], -1)))
         return self.out(h_tilde), weights.transpose(1, 2)
+
+
+# %% another-result-every-time
+"""In eval mode the same call gives another result the second time. Either dropout is always on (`F.dropout` needs
+`training=self.training`, or use `nn.Dropout`), or your model keeps something from one call for the next."""
+
+
+class AttentionSeq2Seq(nn.Module):
+    def __init__(self, vocab_src, vocab_tgt, d_model):
+        super().__init__()
+        self.src_embed = nn.Embedding(vocab_src, d_model)
+        self.tgt_embed = nn.Embedding(vocab_tgt, d_model)
+        self.encoder = nn.GRU(d_model, d_model, batch_first=True)
+        self.decoder = nn.GRU(d_model, d_model, batch_first=True)
+        self.W = nn.Linear(d_model, d_model, bias=False)
+        self.W_f = nn.Linear(2 * d_model, d_model, bias=False)
+        self.out = nn.Linear(d_model, vocab_tgt)
+
+    def forward(self, src, tgt_in, key_padding_mask=None):
+        pad = torch.zeros_like(src, dtype=torch.bool) if key_padding_mask is None else key_padding_mask
+        keys, _ = self.encoder(self.src_embed(src))  # [B, S, D]
+        last = (~pad * torch.arange(1, src.shape[1] + 1, device=src.device)).argmax(1)
+        h = keys[torch.arange(len(src), device=src.device), last] * ~pad.all(1, keepdim=True)
+        states, _ = self.decoder(self.tgt_embed(tgt_in), h[None])  # [B, T, D]
+        scores = self.W(states) @ keys.transpose(1, 2)  # [B, T, S]
+        scores = scores.masked_fill(pad[:, None], -math.inf)
+        weights = softargmax(scores)
+        h_tilde = torch.tanh(self.W_f(torch.cat([states, weights @ keys], -1)))
+        h_tilde = F.dropout(h_tilde, 0.2)
+        return self.out(h_tilde), weights
+
+
+# %% other-weights-returned
+"""The weights that you return are not those that the model averages with: they come from a second softmax. Return the
+very tensor that is multiplied by the memory."""
+
+
+class AttentionSeq2Seq(nn.Module):
+    def __init__(self, vocab_src, vocab_tgt, d_model):
+        super().__init__()
+        self.src_embed = nn.Embedding(vocab_src, d_model)
+        self.tgt_embed = nn.Embedding(vocab_tgt, d_model)
+        self.encoder = nn.GRU(d_model, d_model, batch_first=True)
+        self.decoder = nn.GRU(d_model, d_model, batch_first=True)
+        self.W = nn.Linear(d_model, d_model, bias=False)
+        self.W_f = nn.Linear(2 * d_model, d_model, bias=False)
+        self.out = nn.Linear(d_model, vocab_tgt)
+
+    def forward(self, src, tgt_in, key_padding_mask=None):
+        pad = torch.zeros_like(src, dtype=torch.bool) if key_padding_mask is None else key_padding_mask
+        keys, _ = self.encoder(self.src_embed(src))  # [B, S, D]
+        last = (~pad * torch.arange(1, src.shape[1] + 1, device=src.device)).argmax(1)
+        h = keys[torch.arange(len(src), device=src.device), last] * ~pad.all(1, keepdim=True)
+        states, _ = self.decoder(self.tgt_embed(tgt_in), h[None])  # [B, T, D]
+        scores = self.W(states) @ keys.transpose(1, 2)  # [B, T, S]
+        scores = scores.masked_fill(pad[:, None], -math.inf)
+        weights = softargmax(scores)
+        h_tilde = torch.tanh(self.W_f(torch.cat([states, weights @ keys], -1)))
+        return self.out(h_tilde), softargmax(2 * scores)
+
+
+# %% all-padding-starts-from-padding
+"""A sentence that is all padding starts the decoder from a state made of padding: its number of real tokens is 0, and
+you take place 0 all the same. There is no real state, so start from zeros."""
+
+
+class AttentionSeq2Seq(nn.Module):
+    def __init__(self, vocab_src, vocab_tgt, d_model):
+        super().__init__()
+        self.src_embed = nn.Embedding(vocab_src, d_model)
+        self.tgt_embed = nn.Embedding(vocab_tgt, d_model)
+        self.encoder = nn.GRU(d_model, d_model, batch_first=True)
+        self.decoder = nn.GRU(d_model, d_model, batch_first=True)
+        self.W = nn.Linear(d_model, d_model, bias=False)
+        self.W_f = nn.Linear(2 * d_model, d_model, bias=False)
+        self.out = nn.Linear(d_model, vocab_tgt)
+
+    def forward(self, src, tgt_in, key_padding_mask=None):
+        pad = torch.zeros_like(src, dtype=torch.bool) if key_padding_mask is None else key_padding_mask
+        keys, _ = self.encoder(self.src_embed(src))  # [B, S, D]
+        last = (~pad * torch.arange(1, src.shape[1] + 1, device=src.device)).argmax(1)
+        h = keys[torch.arange(len(src), device=src.device), last]
+        states, _ = self.decoder(self.tgt_embed(tgt_in), h[None])  # [B, T, D]
+        scores = self.W(states) @ keys.transpose(1, 2)  # [B, T, S]
+        scores = scores.masked_fill(pad[:, None], -math.inf)
+        weights = softargmax(scores)
+        h_tilde = torch.tanh(self.W_f(torch.cat([states, weights @ keys], -1)))
+        return self.out(h_tilde), weights

@@ -69,3 +69,23 @@ def attention_kernel(d):
 divided by their sum: which part of that is the kernel?"""
 def attention_kernel(d):
     return lambda a, b: (a * b).sum(-1) / math.sqrt(d)
+
+
+# %% kernel-values-detached
+"""The estimate is right, but no gradient flows through the kernel's values: they are turned into plain numbers, or
+computed under `no_grad`. Queries and points could never be learned."""
+
+
+def kernel_regression(x, xs, ys, kernel):
+    weights = kernel(x[:, None], xs[None]).detach()
+    return weights @ ys / weights.sum(-1, keepdim=True)
+
+
+# %% kernel-symmetrised
+"""You use the kernel in both orders and take the mean. Asked is kernel(query, point): a kernel need not be symmetric,
+and then the two orders differ."""
+
+
+def kernel_regression(x, xs, ys, kernel):
+    weights = kernel(x[:, None], xs[None]) + kernel(xs[None], x[:, None])
+    return weights @ ys / weights.sum(-1, keepdim=True)

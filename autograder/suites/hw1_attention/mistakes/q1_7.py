@@ -338,3 +338,79 @@ def attention(q, k, v, key_padding_mask=None, causal=False, beta=None):
     weights = softargmax((scale * q @ k.mT).masked_fill(blocked, -math.inf))
     out = F.scaled_dot_product_attention(q, k, v, attn_mask=~blocked, scale=scale)
     return out.masked_fill(blocked.all(-1, keepdim=True), 0.0), weights
+
+
+# %% masked-after-softmax-and-renormalised
+"""You zero the blocked weights after the softmax and divide by what is left. Where a blocked key has by far the largest
+score nothing is left, and a small number in the denominator spoils the digits. Block the scores before the softmax."""
+
+
+def attention(q, k, v, key_padding_mask=None, causal=False, beta=None):
+    T, S = q.shape[-2], k.shape[-2]
+    beta = 1 / math.sqrt(q.shape[-1]) if beta is None else beta
+    scores = beta * q @ k.transpose(-2, -1)  # [B, (H,) T, S]
+    blocked = torch.zeros_like(scores, dtype=torch.bool)
+    if causal:
+        blocked = blocked | torch.ones_like(blocked).triu(S - T + 1)
+    if key_padding_mask is not None:
+        blocked = blocked | key_padding_mask.view(-1, *[1] * (q.dim() - 2), S)
+    weights = torch.softmax(scores, -1).masked_fill(blocked, 0.0)
+    weights = weights / (weights.sum(-1, keepdim=True) + 1e-9)
+    return weights @ v, weights
+
+
+# %% causal-dropped-with-padding
+"""With a padding mask your attention forgets that it is causal: the second `if` replaces what the first has blocked. A
+key is blocked if either mask blocks it."""
+
+
+def attention(q, k, v, key_padding_mask=None, causal=False, beta=None):
+    T, S = q.shape[-2], k.shape[-2]
+    beta = 1 / math.sqrt(q.shape[-1]) if beta is None else beta
+    scores = beta * q @ k.transpose(-2, -1)  # [B, (H,) T, S]
+    blocked = torch.zeros_like(scores, dtype=torch.bool)
+    if causal:
+        blocked = torch.ones_like(blocked).triu(S - T + 1)
+    if key_padding_mask is not None:
+        blocked = key_padding_mask.view(-1, *[1] * (q.dim() - 2), S)
+    weights = softargmax(scores.masked_fill(blocked, -math.inf))
+    return weights @ v, weights
+
+
+# %% padding-by-lengths
+"""You count the padding and block that many keys at the end. Padding may stand at any place: block the keys that the
+mask says."""
+
+
+def attention(q, k, v, key_padding_mask=None, causal=False, beta=None):
+    T, S = q.shape[-2], k.shape[-2]
+    beta = 1 / math.sqrt(q.shape[-1]) if beta is None else beta
+    scores = beta * q @ k.transpose(-2, -1)  # [B, (H,) T, S]
+    blocked = torch.zeros_like(scores, dtype=torch.bool)
+    if causal:
+        blocked = blocked | torch.ones_like(blocked).triu(S - T + 1)
+    if key_padding_mask is not None:
+        lengths = (~key_padding_mask).sum(1, keepdim=True)
+        padding = torch.arange(S, device=q.device) >= lengths  # [B, S]
+        blocked = blocked | padding.view(-1, *[1] * (q.dim() - 2), S)
+    weights = softargmax(scores.masked_fill(blocked, -math.inf))
+    return weights @ v, weights
+
+
+# %% view-of-the-heads
+"""Your `view` fails on heads that were split off by a transpose: they do not lie next to each other in memory. `reshape`
+copies where it must, and products take any number of leading axes as they are."""
+
+
+def attention(q, k, v, key_padding_mask=None, causal=False, beta=None):
+    T, S = q.shape[-2], k.shape[-2]
+    beta = 1 / math.sqrt(q.shape[-1]) if beta is None else beta
+    scores = beta * q @ k.transpose(-2, -1)  # [B, (H,) T, S]
+    blocked = torch.zeros_like(scores, dtype=torch.bool)
+    scores = beta * (q.view(-1, *q.shape[-2:]) @ k.view(-1, *k.shape[-2:]).mT).view_as(scores)
+    if causal:
+        blocked = blocked | torch.ones_like(blocked).triu(S - T + 1)
+    if key_padding_mask is not None:
+        blocked = blocked | key_padding_mask.view(-1, *[1] * (q.dim() - 2), S)
+    weights = softargmax(scores.masked_fill(blocked, -math.inf))
+    return weights @ v, weights

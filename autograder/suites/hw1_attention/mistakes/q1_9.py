@@ -211,3 +211,46 @@ def beta_to_focus(scores, p):
         middle = (low + high) / 2
         low, high = (low, middle) if torch.exp(-middle * rest).sum() <= 1 / p - m else (middle, high)
     return high
+
+
+# %% ties-before-even
+"""You ask for p >= 1 / m first. For a single score, or scores that are all equal, 1 / m is 1 / n, and an even spread is
+enough: the answer there is 0."""
+
+
+def beta_to_focus(scores, p):
+    gaps = scores.max().double() - scores.double()
+    n, m = len(gaps), int((gaps == 0).sum())
+    if p >= 1 / m:
+        return math.inf
+    if p <= 1 / n:
+        return 0.0
+    low, high = 0.0, 1.0
+    while torch.exp(-high * gaps).sum() > 1 / p:
+        high *= 2
+    for _ in range(200):
+        middle = (low + high) / 2
+        low, high = (low, middle) if torch.exp(-middle * gaps).sum() <= 1 / p else (middle, high)
+    return high
+
+
+# %% ties-by-isclose
+"""You count scores as tied when `isclose` says so. Tied means equal: a gap of one in a million needs a beta of
+millions, and that is the answer."""
+
+
+def beta_to_focus(scores, p):
+    s = scores.double()
+    gaps = s.max() - s
+    n, m = len(gaps), int(torch.isclose(s, s.max()).sum())
+    if p <= 1 / n:
+        return 0.0
+    if p >= 1 / m:
+        return math.inf
+    low, high = 0.0, 1.0
+    while torch.exp(-high * gaps).sum() > 1 / p:
+        high *= 2
+    for _ in range(200):
+        middle = (low + high) / 2
+        low, high = (low, middle) if torch.exp(-middle * gaps).sum() <= 1 / p else (middle, high)
+    return high

@@ -118,3 +118,7 @@ def probe_gradient_all_blocked(softargmax):
 
 def probe_blocked_beside_low(softargmax):
     return softargmax(torch.tensor([-1e4, -math.inf, -1e4, -math.inf]))
+
+
+def probe_wide_scores_small_beta(softargmax):
+    return softargmax(torch.tensor([[3000.0, 0.0, -2000.0], [0.0, 1e4, 8e3]], dtype=torch.float64), beta=1e-3)

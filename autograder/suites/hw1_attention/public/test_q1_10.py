@@ -90,3 +90,9 @@ def probe_limit_falls_beta(elongated_limit):
 def probe_dtype(key_jacobian, elongated_limit):
     q, keys, values = (part.float() for part in _inputs())
     return [str(key_jacobian(q, keys, values, 1, 0.8).dtype), str(elongated_limit(q, keys, values, 1, 0.8).dtype)]
+
+
+def probe_limit_of_a_small_product(elongated_limit):
+    K = torch.tensor([[1e-9, 0.0], [0.3, -1.0], [-0.5, 2.0]], dtype=torch.float64)
+    V, q = torch.tensor([[5.0], [1.0], [-2.0]], dtype=torch.float64), torch.tensor([1.0, 0.5], dtype=torch.float64)
+    return elongated_limit(q, K, V, 0, 1.0)

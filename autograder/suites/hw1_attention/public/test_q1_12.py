@@ -106,3 +106,24 @@ def probe_convolution_wider_than_the_input(convolution_layer):
 
 def probe_convolution_large(convolution_layer):
     return position_layer(20 * _x(6, 2), convolution_layer(_kernel(4, 2, 3), 6))
+
+
+def probe_pointwise_square(pointwise_layer):
+    return position_layer(_x(4, 3), pointwise_layer(_x(3, 3, seed=122), 4))
+
+
+def probe_convolution_square(convolution_layer):
+    return position_layer(_x(4, 3), convolution_layer(_kernel(3, 3, 3), 4))
+
+
+def probe_convolution_many_times_round(convolution_layer):
+    return position_layer(_x(2, 2), convolution_layer(_kernel(3, 2, 9), 2))
+
+
+def probe_permutation_of_many_places(permutation_layer):
+    perm = [(7 * i + 3) % 100 for i in range(100)]
+    return position_layer(_x(100, 2), _permutation(permutation_layer, perm, 2))
+
+
+def probe_permutation_of_seven(permutation_layer):
+    return position_layer(_x(7, 2), _permutation(permutation_layer, [2, 5, 0, 6, 1, 3, 4], 2))

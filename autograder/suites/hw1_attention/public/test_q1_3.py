@@ -102,3 +102,15 @@ def probe_dtype(luong_scores):
 def probe_concat_large(luong_scores):
     x = _inputs()
     return luong_scores(50 * x["query"], 50 * x["keys"], "concat", W=x["W_concat"], v=x["v"])
+
+
+def probe_gradients(luong_scores):
+    g = torch.Generator().manual_seed(32)
+    shapes = {"dot": (), "general": ((3, 3),), "concat": ((4, 6), (4,)), "location": ((5, 3),)}
+    gradients = []
+    for kind, more in shapes.items():
+        leaves = [torch.randn(*shape, generator=g, dtype=torch.float64).requires_grad_()
+                  for shape in ((2, 3), (2, 5, 3), *more)]
+        luong_scores(*leaves[:2], kind, *leaves[2:]).square().sum().backward()
+        gradients += [torch.zeros_like(leaf) if leaf.grad is None else leaf.grad for leaf in leaves]
+    return gradients

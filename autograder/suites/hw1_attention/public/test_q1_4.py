@@ -104,3 +104,9 @@ def probe_gradient(luong_step):
     h_tilde, _ = luong_step(*leaves)
     (h_tilde * torch.linspace(-1, 1, 8, dtype=F64).reshape(2, 4)).sum().backward()
     return [leaf.grad for leaf in leaves]
+
+
+def probe_square_matrix(luong_step):
+    x = _inputs()
+    square = torch.arange(36, dtype=F64).reshape(6, 6).sin()
+    return luong_step(x["query"], x["keys"], square)[0]

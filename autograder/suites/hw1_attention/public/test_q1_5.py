@@ -183,3 +183,11 @@ def probe_logits_are_probabilities(AttentionSeq2Seq):
     src, tgt_in, _ = _batch()
     logits = _run(_model(AttentionSeq2Seq), src, tgt_in)[0]
     return not _moves(logits.exp().sum(-1), torch.ones(3, 5)) or not _moves(logits.sum(-1), torch.ones(3, 5))
+
+
+def probe_same_call_again_moves_the_logits(AttentionSeq2Seq):
+    src, tgt_in, padding = _batch()
+    model = _model(AttentionSeq2Seq)
+    before = _run(model, src, tgt_in, padding)[0]
+    _run(model, (src + 3) % VOCAB_SRC, tgt_in, padding)
+    return _moves(_run(model, src, tgt_in, padding)[0], before)

@@ -31,7 +31,10 @@ def test_query_first(kernel_regression):
     x, xs = torch.zeros(1, 1, dtype=F64), torch.tensor([[-1.0], [1.0]], dtype=F64)
     ys = torch.tensor([[1.0], [0.0]], dtype=F64)
     got = tensor(kernel_regression(x, xs, ys, lopsided_kernel), "the estimate", shape=(1, 1)).item()
-    check(got > 0.5, "this kernel prefers points below the query, your estimate those above: the query comes first")
+    check(got > 0.5 - 1e-6, "this kernel prefers points below the query, your estimate those above: the query comes "
+          "first")
+    check(got > 0.5 + 1e-6, "this kernel prefers points below the query, your estimate does not: only kernel(query, "
+          "point) counts, not the two orders together")
     same(got, 1 / (1 + math.exp(-2.0)), "the estimate")
 
 
@@ -113,3 +116,9 @@ def probe_kernel_of_another_width(attention_kernel):
     kernel = attention_kernel(16)
     a, b = torch.linspace(-1, 1, 16, dtype=F64), torch.linspace(0, 1, 16, dtype=F64)
     return number(kernel(a, b), "the kernel") / number(kernel(a, 0 * b), "the kernel")
+
+
+def probe_gradients(kernel_regression):
+    leaves = [part.requires_grad_() for part in _inputs()]
+    kernel_regression(*leaves, gaussian_kernel).square().sum().backward()
+    return [torch.zeros_like(leaf) if leaf.grad is None else leaf.grad for leaf in leaves]

@@ -7,6 +7,7 @@ import torch
 from course_utils.beside import run_beside
 from course_utils.checking import check, same, tensor
 from course_utils.fingerprints import precision
+from course_utils.strided import call_strided
 from course_utils.work import functions_called
 
 F64 = torch.float64
@@ -169,3 +170,7 @@ def probe_ruled_out(attention):
     used = run_beside(functions_called, attention, *_inputs(2))
     names = ("multi_head_attention_forward", "scaled_dot_product_attention")
     return [any(call.endswith(name) for call in used) for name in names]
+
+
+def probe_heads_split_from_a_model(attention):
+    return run_beside(call_strided, attention, *_inputs(2, 3))

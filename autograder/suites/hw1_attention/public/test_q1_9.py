@@ -89,5 +89,17 @@ def probe_all_equal(beta_to_focus):
     return beta_to_focus(torch.full((4,), 1.5, dtype=F64), 0.5)
 
 
+def probe_tie_bound(beta_to_focus):
+    return beta_to_focus(torch.tensor([2.0, 0.0, 2.0, 1.0, -1.0], dtype=F64), 0.5)
+
+
+def probe_one_score(beta_to_focus):
+    return [beta_to_focus(torch.full((n,), 2.0, dtype=F64), 1 / n) for n in (1, 2, 4)]
+
+
+def probe_tiny_gap(beta_to_focus):
+    return beta_to_focus(torch.tensor([1.0, 1.0 + 1e-6, 0.0], dtype=F64), 0.9)
+
+
 def probe_small_gap(beta_to_focus):
     return beta_to_focus(torch.tensor([0.0, 1e-4, -1e-4, 0.0], dtype=torch.float64), 0.9)
