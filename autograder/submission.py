@@ -30,6 +30,13 @@ TEXT_STUB = "YOUR ANSWER HERE"  # nbgrader's
 STUB = "NotImplementedError"  # stands in every stub
 SKIPPED_TAGS = {"plot", "training"}
 _MARK = re.compile(r"\s*#\s*(%%|In\s*\[|<\w+cell)")  # everything that jupytext takes for the beginning of a cell
+_MEASURES = "time|timeit|capture|prun|debug|memit|snakeviz|pyinstrument|scalene"  # magics that run Python as it stands
+_MEASURED_CELL = re.compile(rf"(?:\s*%%(?:{_MEASURES})\b[^\n]*(?:\n|\Z))+")
+_MEASURED_LINE = re.compile(r"(?m)^([^\n%#'\"]*)%(?:time|prun)[ \t]+(?=[^\s-])")
+_CELL_MAGIC = re.compile(r"\s*(%%\w{1,40})")
+_DEFINITION = re.compile(r"(?m)^(?:def|class)[ \t]+(\w{1,80})")
+_DEFINING = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_WORKING = (ast.Call, ast.Await, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
 class BadSubmission(Exception):
@@ -65,6 +72,8 @@ class _Found:
     source: str
     kind: str = "code"
     answered: frozenset[str] = frozenset()  # the names it defines, stubs aside
+    magic: str = ""  # `%%bash` and the like on top: then it is no Python
+    unread: frozenset[str] = frozenset()  # the names that stand below such a magic
 
 
 def read_submission(path: Path, homework: Homework) -> Submission:
@@ -134,13 +143,14 @@ def _notebook_cells(raw: bytes) -> list[_Found]:
         raise BadSubmission(f"The notebook has {len(cells)} cells; at most {MAX_CELLS} are graded.")
     found, budget = [], _Budget()
     for position, cell in enumerate(cells, 1):
-        if isinstance(cell, dict) and cell.get("cell_type") in ("code", "markdown"):
+        kind = cell.get("cell_type") if isinstance(cell, dict) else None
+        if isinstance(kind, str) and kind in ("code", "markdown"):
             metadata = _dict(cell.get("metadata"))
             source = cell.get("source", "")
             if isinstance(source, list):
                 source = "".join(line for line in source if isinstance(line, str))
             grade_id = _dict(metadata.get("nbgrader")).get("grade_id")
-            found.append(_found(cell["cell_type"], position, grade_id, metadata.get("tags"), source, budget))
+            found.append(_found(kind, position, grade_id, metadata.get("tags"), source, budget))
     return found
 
 
@@ -192,7 +202,7 @@ def _found(kind: str, position: int, grade_id: Any, tags: Any, source: Any, budg
     text = source if isinstance(source, str) else ""
     if len(text) > MAX_SOURCE:
         raise BadSubmission(f"Cell {position} is longer than {MAX_SOURCE // 2**20} MB.")
-    text, tree = _plain_python(text, budget) if kind == "code" else (text, ast.Module([], []))
+    text, tree, magic = _plain_python(text, budget) if kind == "code" else (text, ast.Module([], []), "")
     return _Found(
         position=position,
         grade_id=_printable(grade_id[:MAX_ID]) if isinstance(grade_id, str) else "",
@@ -200,6 +210,8 @@ def _found(kind: str, position: int, grade_id: Any, tags: Any, source: Any, budg
         source=text,
         kind=kind,
         answered=frozenset(defined_names(tree.body)) - (stub_names(tree.body) if STUB in text else set()),
+        magic=magic,
+        unread=frozenset(_DEFINITION.findall(source)) if magic else frozenset(),
     )
 
 
@@ -216,26 +228,36 @@ def _free_texts(found: list[_Found], homework: Homework, notes: list[str]) -> di
                 notes.append(f"{asked.id}: the answer was taken from cell {cells[0].position}, below the question.")
             else:
                 notes.append(f"{asked.id}: there is no cell for the answer in your notebook.")
-        text = "\n\n".join(cell.source for cell in cells if cell.source.strip() != TEXT_STUB)
+        written = "\n\n".join(cell.source for cell in cells if cell.source.strip() != TEXT_STUB)
+        text = "\n".join(written.splitlines())  # whatever breaks a line here or there breaks it everywhere
         if len(text) > MAX_TEXT:
             notes.append(f"{asked.id}: the answer is longer than {MAX_TEXT} characters; the rest is not read.")
         texts[asked.id] = text[:MAX_TEXT].encode("utf-8", "replace").decode().strip()
     return texts
 
 
-def _plain_python(source: str, budget: _Budget) -> tuple[str, ast.Module]:
-    """The cell as plain Python in which magics and shell lines do nothing, and what it parses to (nothing at worst)."""
-    tree = _parsed(source, budget)
-    magics = len(re.findall(r"[%!?]", source)) if tree is None else 0
-    if magics and budget.take("transformed", magics * len(source)):
+def _plain_python(source: str, budget: _Budget) -> tuple[str, ast.Module, str]:
+    """The cell as plain Python, what it parses to (nothing at worst), and the magic that makes it another language.
+
+    What only measures (`%%time`, `%time f()`) is taken off its code; other magics and shell lines do nothing.
+    """
+    measured = _MEASURED_CELL.match(source)
+    top, body = (measured[0], source[measured.end() :]) if measured else ("", source)
+    tree = _parsed(body, budget)
+    magics = len(re.findall(r"[%!?]", body)) if tree is None else 0
+    foreign = _CELL_MAGIC.match(body) if magics else None
+    if magics and budget.take("transformed", magics * len(body)):
         from IPython.core.inputtransformer2 import TransformerManager
 
         try:
-            source = str(TransformerManager().transform_cell(source))
+            body = str(TransformerManager().transform_cell(body if foreign else _MEASURED_LINE.sub(r"\1", body)))
+            tree = _parsed(body, budget)
         except Exception:  # the box reports the syntax error at its line
-            return source, ast.Module([], [])
-        tree = _parsed(source, budget)
-    return source, tree or ast.Module([], [])
+            tree = None
+    tree = tree or ast.Module([], [])
+    if "%%timeit" in top and not defined_names(tree.body):  # in Jupyter it leaves nothing behind, and takes its time
+        body = ""
+    return "\n" * top.count("\n") + body, tree, foreign[1] if foreign else ""
 
 
 def _printable(text: str) -> str:
@@ -251,6 +273,42 @@ def _parsed(source: str, budget: _Budget) -> ast.Module | None:
         return None
 
 
+def definitions_only(cell: RunCell) -> RunCell | None:
+    """The cell's imports, functions, classes, simple assignments and answers, each at its line; None if that is all.
+
+    For a cell that cannot be run as a whole: what else stands in it, a slow demo perhaps, becomes `pass`.
+    """
+    tree = _parsed(cell.source, _Budget())
+    left_out = [node for node in tree.body if not _only_defines(node, cell.keep)] if tree else []
+    if not left_out:
+        return None
+    lines = re.sub(r"\r\n?", "\n", cell.source).encode().split(b"\n")  # positions in a tree count bytes
+    for node in reversed(left_out):
+        first, last = node.lineno - 1, (node.end_lineno or node.lineno) - 1
+        before, after = lines[first][: node.col_offset], lines[last][node.end_col_offset :]
+        if first == last:
+            lines[first] = before + b"pass" + after
+        else:
+            lines[first : last + 1] = [before, *[b""] * (last - first - 1), b"pass" + after]
+    return replace(cell, source=b"\n".join(lines).decode())
+
+
+def _only_defines(node: ast.stmt, answers: Iterable[str]) -> bool:
+    """Whether a statement gives names to things without working for them; an answer may be worked for."""
+    if not isinstance(node, ast.Assign | ast.AnnAssign):
+        return isinstance(node, _DEFINING)
+    if set(defined_names([node])) & set(answers):
+        return True
+    parts: list[ast.AST] = [node]
+    while parts:
+        part = parts.pop()
+        if isinstance(part, _WORKING):
+            return False
+        if not isinstance(part, ast.Lambda):
+            parts += ast.iter_child_nodes(part)
+    return True
+
+
 def _answer_cells(found: list[_Found], homework: Homework, notes: list[str]) -> dict[int, list[str]]:
     """Which names count as defined in which cell: by grade id, else by the names it defines; {position: names}."""
     answers: dict[int, list[str]] = {}
@@ -261,6 +319,12 @@ def _answer_cells(found: list[_Found], homework: Homework, notes: list[str]) -> 
             places = ", ".join(str(cell.position) for cell in labelled)
             notes.append(f"{question.id}: cells {places} carry this question's id; cell {chosen.position} was graded.")
             labelled = [chosen]
+        for cell in found:
+            if cell.magic and (cell in labelled or cell.unread & set(question.names)):
+                notes.append(
+                    f"{question.id}: cell {cell.position} begins with `{cell.magic}` and was not run as Python: "
+                    "delete that line to have the cell graded."
+                )
         for name in question.names:
             home = next((cell for cell in labelled if name in cell.answered), None)
             if home is None:

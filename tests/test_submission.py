@@ -10,7 +10,7 @@ import pytest
 
 from autograder.builder.notebooks import student_cells
 from autograder.homework import Homework, read_homework
-from autograder.submission import BadSubmission, RunCell, parse_submission
+from autograder.submission import BadSubmission, RunCell, definitions_only, parse_submission
 
 
 @pytest.fixture
@@ -102,6 +102,62 @@ def test_a_later_scratch_cell_does_not_take_the_answer_away(notebook, homework) 
 def test_magics_and_shell_lines_become_plain_python(notebook, homework, source) -> None:
     notebook.cells.append(nbformat.v4.new_code_cell(source))
     compile(parse(notebook, homework).cells[-1].source, "cell", "exec")
+
+
+@pytest.mark.parametrize(
+    "magics", ["%%time\n", "%%capture out\n", "%%prun -s time\n", "%%timeit -n 3\n", "\n%%capture\n\n%%time\n"]
+)
+@pytest.mark.parametrize("labelled", [True, False])
+def test_an_answer_below_a_magic_that_measures_counts(notebook, homework, magics: str, labelled: bool) -> None:
+    cell = answer(notebook, "q9_1")
+    plain = cell.source + "\n%time y = twice(1)\nz = %time y + 1\n!ls"
+    cell.source = magics + plain
+    if not labelled:
+        del cell.metadata["nbgrader"]
+    graded = keeper(parse(notebook, homework).cells, "twice").source
+    assert graded.startswith("\n" * magics.count("\n") + plain.partition("\n")[0]), "lines keep their numbers"
+    assert "\ny = twice(1)\nz = y + 1\n" in graded
+    compile(graded, "cell", "exec")
+
+
+def test_a_timeit_that_defines_nothing_is_left_out(notebook, homework) -> None:
+    notebook.cells.append(nbformat.v4.new_code_cell("%%timeit\ntrain_for_hours()"))
+    assert parse(notebook, homework).cells[-1].source.strip() == ""
+
+
+@pytest.mark.parametrize("labelled", [True, False])
+def test_an_answer_below_a_magic_of_another_language_is_told(notebook, homework, labelled: bool) -> None:
+    cell = answer(notebook, "q9_1")
+    cell.source = f"%%writefile twice.py\n{cell.source}"
+    if not labelled:
+        del cell.metadata["nbgrader"]
+    submission = parse(notebook, homework)
+    assert not any("twice" in cell.keep for cell in submission.cells)
+    (note,) = submission.notes
+    assert note.startswith("q9_1:") and "begins with `%%writefile`" in note
+
+
+@pytest.mark.parametrize(
+    ("source", "rest"),
+    [
+        ("import time; time.sleep(9)\nx = 1", "import time; pass\nx = 1"),
+        ("for i in x:\n    f(\n        i)\ndef f(): pass", "\n\npass\ndef f(): pass"),
+        ("import a; b(\n); c = 1", "import a; \npass; c = 1"),
+        ("\u00e9 = '\u00e9'; f(); y = -x.z", "\u00e9 = '\u00e9'; pass; y = -x.z"),
+        ("@f(1)\nclass C: pass\nC()\r\nd = {1: lambda: f()}", "@f(1)\nclass C: pass\npass\nd = {1: lambda: f()}"),
+        ("answer = f(1)\nother = f(1)", "answer = f(1)\npass"),
+        ("await f()\nx = [f(i) for i in y]", "pass\npass"),
+    ],
+)
+def test_only_definitions_are_left_of_a_cell(source: str, rest: str) -> None:
+    cell = definitions_only(RunCell("cell", source, keep=("answer",)))
+    assert cell == RunCell("cell", rest, keep=("answer",))
+    compile(rest, "cell", "exec")
+
+
+@pytest.mark.parametrize("source", ["import math\nx: int = 1\ndef f(): g()", "f(", "", "f(); " * 50_000, "\ud800"])
+def test_nothing_is_left_out_of_a_cell_without_work_or_out_of_no_python(source: str) -> None:
+    assert definitions_only(RunCell("cell", source)) is None
 
 
 def test_a_percent_file_is_a_submission_too(homework) -> None:

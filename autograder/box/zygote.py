@@ -6,8 +6,10 @@ as a descriptor beside the message that opens it.
 
 from __future__ import annotations
 
+import functools
 import gc
 import importlib
+import inspect
 import json
 import os
 import pkgutil
@@ -19,9 +21,12 @@ import socket
 import sys
 import time
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from autograder.box import jail, kernel
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 from autograder.box.ours import ours
 
 WARM = ("numpy", "einops", "sympy", "matplotlib.pyplot", "torch.func", "torch._dynamo", "autograder.box.server")
@@ -89,6 +94,9 @@ def warm_up() -> None:
     torch.manual_seed(0)  # formats the stack, and so reads the sources of all that is on it
     x, y = importlib.import_module("sympy").symbols("x y")
     importlib.import_module("sympy").lambdify((x, y), (x + y) ** 2 * x)(1.0, 2.0)
+    load_data_in_one_process()
+    leave_code_uncompiled()
+    wake_loops_through_pipes()
     tasks = len(os.listdir("/proc/self/task"))
     if tasks != 1:
         raise RuntimeError(f"the zygote has {tasks} threads: a fork would lose them")
@@ -96,6 +104,66 @@ def warm_up() -> None:
     gc.freeze()
     gc.enable()
     kernel.use_huge_pages()
+
+
+def load_data_in_one_process() -> None:
+    """Have every `DataLoader` do without workers: theirs need sockets and shared memory, and would wait for ever."""
+    from torch.utils.data import DataLoader
+
+    original = DataLoader.__init__
+    signature = inspect.signature(original)
+
+    @functools.wraps(original)
+    def without_workers(*args: Any, **kwargs: Any) -> None:
+        given = signature.bind(*args, **kwargs)
+        for name in ("num_workers", "prefetch_factor", "persistent_workers", "multiprocessing_context", "timeout"):
+            given.arguments.pop(name, None)
+        original(*given.args, **given.kwargs)
+
+    DataLoader.__init__ = without_workers  # type: ignore[method-assign]
+
+
+def leave_code_uncompiled() -> None:
+    """Have `torch.compile` give back what it is given: there is no compiler in a box, and no time to wait for one."""
+    import torch
+
+    def compile(model: Callable[..., Any] | None = None, **_: Any) -> Any:
+        return (lambda function: function) if model is None else model
+
+    torch.compile = functools.wraps(torch.compile)(compile)
+
+
+def wake_loops_through_pipes() -> None:
+    """Have asyncio's loops wake themselves through a pipe: a box refuses the pair of sockets that they would take."""
+    import asyncio
+
+    def make_pipe(loop: Any) -> None:
+        ours, theirs = os.pipe()
+        loop._ssock, loop._csock = _PipeEnd(ours), _PipeEnd(theirs)
+        loop._internal_fds += 1
+        loop._add_reader(ours, loop._read_from_self)
+
+    asyncio.SelectorEventLoop._make_self_pipe = make_pipe  # type: ignore[attr-defined]
+
+
+class _PipeEnd:
+    """As much of a socket as a loop needs to wake itself."""
+
+    def __init__(self, descriptor: int) -> None:
+        os.set_blocking(descriptor, False)
+        self._descriptor = descriptor
+
+    def fileno(self) -> int:
+        return self._descriptor
+
+    def recv(self, size: int) -> bytes:
+        return os.read(self._descriptor, size)
+
+    def send(self, data: bytes) -> int:
+        return os.write(self._descriptor, data)
+
+    def close(self) -> None:
+        os.close(self._descriptor)
 
 
 class Zygote:

@@ -7,7 +7,7 @@ import hashlib
 import json
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 
 import torch
@@ -23,7 +23,14 @@ from autograder.judge.seat import Help, Seat, Sitting
 from autograder.judge.tools import tools
 from autograder.judge.verdicts import Infrastructure, StudentFault, Verdict
 from autograder.places import COURSE_UTILS, PACKAGE
-from autograder.submission import BadSubmission, Submission, parse_submission, with_reference_parts
+from autograder.submission import (
+    BadSubmission,
+    RunCell,
+    Submission,
+    definitions_only,
+    parse_submission,
+    with_reference_parts,
+)
 from course_utils.checking import NotAnswered
 
 MAX_PRINTED = 64 * 1024  # bytes kept of what all cells print together
@@ -55,7 +62,7 @@ class Task:
         """A hash of what was handed in, by which a finished submission is known."""
         digest = hashlib.sha256(self.content)
         for name, data in self.checkpoints:
-            digest.update(hashlib.sha256(name.encode() + b"\0" + data).digest())
+            digest.update(hashlib.sha256(name.encode(errors="surrogatepass") + b"\0" + data).digest())
         return digest.hexdigest()
 
 
@@ -110,24 +117,25 @@ class Candidate:
     """Opens boxes for one submission, and remembers which of its cells cannot be run in one."""
 
     def __init__(self, submission: Submission, boxes: BoxFactory, files: Mapping[str, bytes] | None = None) -> None:
-        self._submission = submission
+        self._cells = submission.cells
         self._boxes = boxes
         self._files = files or {}
-        self._lost: set[int] = set()
+        self._runs: list[list[RunCell]] = [[cell] for cell in self._cells]  # what is run of each cell
         self._one_by_one = False
-        self._told = False
+        self._told = self._out_of_time = False
         self.notes: list[str] = []
         self.printed = ""
 
     def open(self, limits: Limits) -> Sitting:
-        """A box in which every cell has run, but for those that ended one."""
+        """A box in which every cell has run, but for those that ended one, or that there was no time for."""
+        deadline = time.monotonic() + limits.wall_submission
         while True:
             box = self._boxes.open(limits)
             student = Student(box.channel, wall=limits.wall)
             try:
                 if self._files:
                     student.add_files(self._files)
-                loaded = self._load(student, limits)
+                loaded = self._load(student, limits, deadline)
             except BaseException:
                 box.close()
                 raise
@@ -135,27 +143,77 @@ class Candidate:
                 return Sitting(student, box.close)
             box.close()
 
-    def _load(self, student: Student, limits: Limits) -> bool:
-        """Run the cells, all in one request; once that has failed, one by one. False where one ended the box."""
-        cells = self._submission.cells
-        left = [number for number in range(len(cells)) if number not in self._lost]
-        if len(self._lost) >= MAX_LOST_CELLS:
+    def _load(self, student: Student, limits: Limits, deadline: float) -> bool:
+        """Run the cells, all in one request; once that has failed, one by one. False where it takes another box."""
+        left = [number for number, run in enumerate(self._runs) if run]
+        if len(self._runs) - len(left) >= MAX_LOST_CELLS:
             left = []
-        reports: list[CellOutcome] = []
-        for numbers in [[number] for number in left] if self._one_by_one else [left]:
+        reports: list[tuple[int, CellOutcome]] = []
+        for numbers in [[number] for number in left] if self._one_by_one or not left else [left]:
+            seconds = deadline - time.monotonic()
+            if seconds <= 0:
+                self._tell_out_of_time(numbers[0])
+                break
+            run = [(number, cell) for number in numbers for cell in self._runs[number]]
             try:
-                reports += student.load([asdict(cells[number]) for number in numbers], wall=limits.wall_cell)
+                outcomes = student.load([asdict(cell) for _, cell in run], wall=min(limits.wall_cell, seconds))
             except (NotAnswered, StudentFault) as fault:
-                if self._one_by_one:
-                    self._lost.add(numbers[0])
-                    self.notes.append(f"{cells[numbers[0]].id}: this cell was left out: {fault}")
+                if time.monotonic() >= deadline:
+                    self._tell_out_of_time(numbers[0])
+                elif self._one_by_one:
+                    self._lose(numbers[0], fault)
                 self._one_by_one = True
                 return False
+            reports += [(number, outcome) for (number, _), outcome in zip(run, outcomes, strict=True)]
+        faults = [(number, report) for number, report in reports if report.fault is not None]
         if not self._told:  # a fresh box tells the same again, perhaps in other words
+            if self._complete([number for number, _ in faults], student):
+                return False
             self._told = True
-            self.notes += [f"{report.id}: {report.fault}" for report in reports if report.fault is not None][:MAX_NOTES]
-            self.printed = "".join(report.printed for report in reports)[:MAX_PRINTED]
+            self.notes += [f"{report.id}: {report.fault}" for _, report in faults][:MAX_NOTES]
+            self.printed = "".join(report.printed for _, report in reports)[:MAX_PRINTED]
         return True
+
+    def _lose(self, number: int, fault: Exception) -> None:
+        """A cell has ended its box: of an answer cell only the definitions are tried next, of any other nothing."""
+        cell = self._cells[number]
+        rest = definitions_only(cell) if cell.keep and self._runs[number] == [cell] else None
+        self._runs[number] = [] if rest is None else [rest]
+        kept = "" if rest is None else " but for its imports, functions, classes and simple assignments"
+        self.notes.append(f"{cell.id}: this cell was left out{kept}: {fault}")
+
+    def _complete(self, failed: list[int], student: Student) -> bool:
+        """Where an error has kept an answer from being defined, have the cell's definitions run after it from now on.
+
+        Gives back whether there is such a cell.
+        """
+        answers = {name for number in failed for name in self._cells[number].keep}
+        if not answers:
+            return False
+        try:
+            missing = answers - student.kinds(answers).keys()
+        except (NotAnswered, StudentFault):  # the box is spoilt, as whoever asks next will find
+            return False
+        found = False
+        for number in failed:
+            cell = self._cells[number]
+            names = tuple(name for name in cell.keep if name in missing)
+            rest = definitions_only(cell) if names and self._runs[number] == [cell] else None
+            if rest is not None:
+                found = True
+                self._runs[number] = [cell, replace(rest, keep=names)]
+                told = ", ".join(f"`{name}`" for name in names)
+                self.notes.append(
+                    f"{cell.id}: this cell stopped at an error before it had defined {told}; "
+                    "its imports, functions, classes and simple assignments were run all the same."
+                )
+        return found
+
+    def _tell_out_of_time(self, number: int) -> None:
+        if not (self._told or self._out_of_time):
+            self._out_of_time = True
+            told = "was not run, nor what is below it: your notebook has used up the time for one submission"
+            self.notes.append(f"{self._cells[number].id}: this cell {told}.")
 
 
 def _status(results: list[QuestionResult]) -> str:

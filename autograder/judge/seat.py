@@ -29,7 +29,10 @@ class Help(NamedTuple):
 
 
 class Seat:
-    """Gives the student at hand; `renew` throws the box away, `use` changes what the next one may use."""
+    """Gives the student at hand; `renew` throws the box away, `use` changes what the next one may use.
+
+    Whoever opens a sitting is told as `wall_submission` what is left of it.
+    """
 
     def __init__(self, open_sitting: Callable[[Limits, Help | None], Sitting], limits: Limits = DEFAULT) -> None:
         self._open = open_sitting
@@ -46,7 +49,8 @@ class Seat:
     def student(self) -> Student:
         """The student at hand."""
         if self._sitting is None:
-            self._sitting = self._open(self.limits, self._help)
+            left = replace(self.limits, wall_submission=self._end - time.monotonic())
+            self._sitting = self._open(left, self._help)
         return self._sitting.student
 
     def use(self, changes: Mapping[str, Any], help: Help | None = None) -> None:

@@ -14,6 +14,10 @@ def make(kit):
         kit.cell("%%timeit -n 10000000\nimport time; time.sleep(10)"),
         kit.cell("%matplotlib inline\n%load_ext autoreload\n?print\nprint??\n" + kit.answers["q9_1"], "q9_1"),
         kit.cell(kit.answers["q9_2"] + "\n!pip install torch\n", "q9_2"),
-        *kit.cells(["q9_3", "q9_4"]),
+        kit.cell(
+            "%%capture out\n%%time\n" + kit.answers["q9_3"] + "\nfiles = !ls\n%time shown = len(files)\nprint(shown)",
+            "q9_3",
+        ),
+        kit.cell("%%timeit -n 3\n" + kit.answers["q9_4"], "q9_4"),
     ]
     return kit.notebook(cells, metadata={"kernelspec": {"name": "ir", "language": "R", "display_name": "R"}})
