@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q1_7"
 points = 12
 
-MADE_FROM = "a5210b2845d6d2ad"
+MADE_FROM = "7181a8462ed6ffe0"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'softmax-over-queries',
@@ -1048,7 +1048,7 @@ import torch
 from course_utils.beside import run_beside
 from course_utils.checking import check, same, tensor
 from course_utils.fingerprints import precision
-from course_utils.strided import call_strided
+from course_utils.layouts import call_strided
 from course_utils.work import functions_called
 
 F64 = torch.float64

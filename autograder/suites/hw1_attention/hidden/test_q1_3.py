@@ -8,7 +8,7 @@ import torch
 from autograder.suites.causes import same_or_because
 from autograder.suites.devices import device_ready
 from course_utils.checking import check, same, tensor
-from course_utils.strided import call_strided
+from course_utils.layouts import call_strided
 
 F64 = torch.float64
 KINDS = ["dot", "general", "concat", "location"]

@@ -10,7 +10,7 @@ from autograder.suites.causes import same_or_because
 from autograder.suites.devices import device_ready
 from course_utils.checking import check, number, same, tensor
 from course_utils.kernels import dot_exp_kernel, gaussian_kernel, laplace_kernel, lopsided_kernel
-from course_utils.strided import call_strided
+from course_utils.layouts import call_strided
 
 F64 = torch.float64
 

@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from autograder.suites.causes import same_or_because
 from autograder.suites.devices import device_ready
 from course_utils.checking import check, same, tensor
-from course_utils.strided import call_strided
+from course_utils.layouts import call_strided
 from course_utils.work import functions_called
 
 F64 = torch.float64
