@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import subprocess
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,10 @@ from nbgrader.nbgraderformat import MetadataValidator
 
 from autograder.builder.notebooks import solution_notebook, source_notebook, student_cells, student_notebook
 from autograder.errors import BadInput, BadSource
-from autograder.grading.by_hand import read_sheet
+from autograder.grading.by_hand import Sheet, read_sheet
+from autograder.grading.tables import FORMULA
 from autograder.homework import Homework, read_homework
+from autograder.judge.results import QuestionResult, Report
 from autograder.submission import MAX_TEXT, parse_submission
 
 EXPLAIN = """
@@ -123,6 +126,7 @@ def submitted(course: Path, text: str | None, ids: bool = True) -> nbformat.Note
         (None, True, "", "q9_3: there is no cell for the answer"),
         ("a" * (MAX_TEXT + 5), True, "a" * MAX_TEXT, "longer than"),
         ("half \ud800 a pair", True, "half ? a pair", ""),
+        ("\ra:\r=b\r\nc\u2028d\x85\x0be\x0c\n", True, "a:\n=b\nc\nd\n\ne", ""),
     ],
 )
 def test_the_answer_is_found_and_bounded(course: Path, text: str | None, ids: bool, read_as: str, note: str) -> None:
@@ -174,7 +178,10 @@ def test_a_person_s_grade_counts_from_then_on_and_survives_a_regrade(course: Pat
     page = (course / "out" / "feedback" / "ben.html").read_text()
     assert "Nearly." in page and "Seen by me." in page and "Graded by a person." in page
     kept = sheet.read_text()
-    assert "Ask again" in kept and "ben;q9_1;60;59;Seen by me.;;MK" in kept and "'=HYPERLINK(1)" in kept
+    assert "Ask again" in kept and "'=HYPERLINK(1)" in kept
+    assert '"ben";"q9_1";"60";"59";"Seen by me.";"";"MK"' in kept
+    again = read_sheet(course / "out", read(course))
+    assert again.delimiter == ";" and again.of("ben")["q9_3"].score == 2.5
 
 
 @pytest.mark.parametrize(
@@ -183,9 +190,37 @@ def test_a_person_s_grade_counts_from_then_on_and_survives_a_regrade(course: Pat
         ("ben,q9_3,3,4,,", "by_hand.csv:2: `4` is no score"),
         ("ben,q9_3,3,good,,", "`good` is no score"),
         ("ben,q9_9,3,1,,", "no question of hw9_tiny: `q9_9`"),
+        ("ben,q9_3,3,1,,a\rb\rben,q9_3,3,1,,", "by_hand.csv:3: no question"),
     ],
 )
 def test_a_score_that_cannot_be_is_told_with_its_line(course: Path, text: str, words: str) -> None:
     (course / "by_hand.csv").write_text(f"student_id,question,points,score,comment,answer\n{text}\n")
     with pytest.raises(BadInput, match=words):
         read_sheet(course, read(course))
+
+
+@pytest.mark.parametrize("answer", ["Because:\r=cmd|' /C calc'!A0", "\r\n=1+1", "a\u2028b\x85=c", '"\r",\r;"', "a\0b"])
+def test_no_answer_breaks_the_sheet_for_the_class(course: Path, answer: str) -> None:
+    homework = read(course)
+    questions = [QuestionResult(asked.id, asked.points, ()) for asked in homework.graded]
+    questions[2] = replace(questions[2], text=answer)  # as an older journal may have it
+    reports = {student: Report(homework.name, tuple(questions)) for student in ("ada", "ben")}
+    path = course / "by_hand.csv"
+    written = Sheet().text(reports)
+    path.write_bytes(written.encode())
+    sheet = read_sheet(course, homework)
+    assert [(row["student_id"], row["question"]) for row in sheet.rows] == [("ada", "q9_3"), ("ben", "q9_3")]
+    assert "\r" not in written and not sheet.rows[0]["answer"].startswith(FORMULA)
+    path.write_text(written.replace('"ben","q9_3","3",""', '"ben","q9_3","3","2"'))
+    graded = read_sheet(course, homework)
+    assert graded.of("ben")["q9_3"].score == 2 and read_sheet(course, homework).text(reports) == graded.text(reports)
+
+
+def test_a_sheet_with_the_line_ends_of_any_system_is_read(course: Path) -> None:
+    homework = read(course)
+    for end in ("\n", "\r\n", "\r"):
+        lines = ["student_id,question,points,score,comment,answer", 'ben,q9_3,3,2,"- one\n= two",x', ""]
+        (course / "by_hand.csv").write_bytes(end.join(lines).encode())
+        sheet = read_sheet(course, homework)
+        assert sheet.of("ben")["q9_3"].comment == "- one\n= two"
+        assert '"- one\n= two"' in sheet.text({})  # what people wrote stays as it is

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import io
 import json
 import re
 from collections.abc import Callable
@@ -12,6 +11,7 @@ from pathlib import Path
 
 from autograder.builder.write import write
 from autograder.errors import BadInput
+from autograder.grading.tables import csv_text, inert
 from autograder.homework import Homework, read_homework
 
 Row = dict[str, str]
@@ -167,6 +167,4 @@ def _name(person: Row) -> str:
 
 
 def _csv(table: list[list[str]]) -> str:
-    buffer = io.StringIO()
-    csv.writer(buffer, lineterminator="\n").writerows(table)
-    return buffer.getvalue()
+    return csv_text([inert(cell) for cell in row] for row in table)

@@ -5,17 +5,20 @@ Student code never runs in nbgrader's process. The judge runs in a process of it
 
 from __future__ import annotations
 
-import csv
 import json
+import re
 import subprocess
 import sys
 from functools import cache
+from html import escape
+from html.parser import HTMLParser
 from pathlib import Path
 from textwrap import indent
 from typing import Any
 
 import nbformat
 from nbconvert.exporters import NotebookExporter
+from nbconvert.filters.markdown_mistune import markdown2html_mistune
 from nbconvert.preprocessors.sanitize import SanitizeHTML
 from nbformat import NotebookNode
 from nbgrader.api import Gradebook, MissingEntry
@@ -28,9 +31,11 @@ from autograder.frontends.exports import NBGRADER
 from autograder.frontends.gradebook import graded_cell
 from autograder.frontends.late import LatePolicy
 from autograder.frontends.messages import question_text
+from autograder.grading.tables import csv_text, inert
 from autograder.homework import Homework, read_homework
 from autograder.submission import BadSubmission, read_submission
 
+RUNS = re.compile(r"(java|vb)script:|data:(?!image/(png|jpeg|gif|webp)[;,])")  # at the beginning of an address
 JUDGED = "judged"  # beside submitted/ and autograded/: the judge's journal, grades and feedback pages
 
 
@@ -99,12 +104,9 @@ class QuotedCsv(ExportPlugin):  # type: ignore[misc]
         """Write every student's row for every assignment."""
         students = [s for s in gradebook.students if not self.student or s.id in map(str, self.student)]
         assignments = [a for a in gradebook.assignments if not self.assignment or a.name in map(str, self.assignment)]
+        rows = (_export_row(gradebook, assignment, student) for assignment in assignments for student in students)
         with open(self.to or "grades.csv", "w", encoding="utf-8", newline="") as file:
-            table = csv.writer(file, lineterminator="\n")
-            table.writerow(NBGRADER)
-            for assignment in assignments:
-                for student in students:
-                    table.writerow(_export_row(gradebook, assignment, student))
+            file.write(csv_text([NBGRADER, *([inert(cell) for cell in row] for row in rows)]))
 
 
 def _export_row(gradebook: Gradebook, assignment: Any, student: Any) -> list[Any]:
@@ -146,7 +148,7 @@ def _cells(raw: list[Any], homework: Homework) -> list[NotebookNode]:
     """The submitted sources; what nbgrader is told about a cell comes from the course, whatever the file says."""
     course, seen, cells = _course_cells(homework), set(), []
     make = {"code": nbformat.v4.new_code_cell, "markdown": nbformat.v4.new_markdown_cell}
-    for cell in (cell for cell in raw if isinstance(cell, dict) and cell.get("cell_type") in make):
+    for cell in (cell for cell in raw if isinstance(cell, dict) and cell.get("cell_type") in [*make]):  # may be a list
         source = cell.get("source", "")
         text = "".join(line for line in source if isinstance(line, str)) if isinstance(source, list) else str(source)
         metadata = cell.get("metadata")
@@ -166,7 +168,38 @@ def _harmless(markdown: str) -> str:
     """A student's text without what could run in the browser of the person who grades it."""
     cleaner = SanitizeHTML()
     cleaner.tags = [*cleaner.tags, "details", "summary"]  # the course's own help
-    return str(cleaner.sanitize_html_tags(markdown))
+    clean = str(cleaner.sanitize_html_tags(markdown))
+    try:
+        page = _Page(markdown2html_mistune(clean))
+    except Exception:  # nor may a text stop the page that it stands on
+        return _verbatim(markdown)
+    return _verbatim(markdown) if page.runs else clean
+
+
+def _verbatim(text: str) -> str:
+    """A text as it was written, without anything in it that means something to a page."""
+    return f"<pre>{escape(text)}</pre>"
+
+
+class _Page(HTMLParser):
+    """A page as a browser reads it: whether something on it could run once it is clicked, or typeset as a formula."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.runs = False
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Look at the addresses, without the characters that browsers leave out of them."""
+        addresses = (
+            "".join(c for c in value or "" if c > " ").lower() for name, value in attrs if name in ("href", "src")
+        )
+        self.runs |= any(RUNS.match(address) for address in addresses)
+
+    def handle_data(self, data: str) -> None:
+        r"""Look at the formulas, for `\href`: it makes a link of whatever it is given."""
+        self.runs |= "\\href" in data
 
 
 def _show(notebook: NotebookNode, feedback: dict[str, Any], homework: Homework) -> None:

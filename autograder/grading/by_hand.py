@@ -15,12 +15,12 @@ from typing import Protocol
 
 from autograder.errors import BadInput
 from autograder.grading.journal import Outcome
+from autograder.grading.tables import csv_text, inert
 from autograder.homework import Homework
 from autograder.judge.results import HandGrade, Report
 
 BY_HAND = "by_hand.csv"
 COLUMNS = ["student_id", "question", "points", "score", "comment", "answer"]
-FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet would compute
 
 Grades = Mapping[str, HandGrade]  # by question
 
@@ -44,16 +44,13 @@ class Sheet:
         for student, report in reports.items():
             for result in report.questions:
                 if result.text is not None:
-                    answer = f"'{result.text}" if result.text.startswith(FORMULA) else result.text
                     new = {"student_id": student, "question": result.question, "points": f"{result.points:g}"}
-                    rows[student, result.question] = rows.get((student, result.question), {}) | new | {"answer": answer}
+                    new["answer"] = str(inert(result.text))
+                    rows[student, result.question] = rows.get((student, result.question), {}) | new
         if not rows or not self.columns:
             return ""
-        buffer = io.StringIO()
-        writer = csv.DictWriter(buffer, self.columns, delimiter=self.delimiter, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows.values())
-        return buffer.getvalue()
+        table = [self.columns, *([row.get(column, "") for column in self.columns] for row in rows.values())]
+        return csv_text(table, self.delimiter, quote_all=True)
 
 
 class Desk(Protocol):
@@ -86,9 +83,17 @@ def read_sheet(folder: Path, homework: Homework) -> Sheet:
     path = folder / BY_HAND
     if not path.is_file():
         return Sheet()
-    text = path.read_text(encoding="utf-8-sig")
-    delimiter = ";" if text.startswith("student_id;") else ","  # as some spreadsheets save it
-    reader = csv.DictReader(io.StringIO(text), delimiter=delimiter, restval="")
+    with open(path, encoding="utf-8-sig", newline="") as file:
+        text = file.read()
+    delimiter = ";" if text.startswith(("student_id;", '"student_id";')) else ","  # as some spreadsheets save it
+    reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter, restval="")
+    try:
+        return _read_rows(reader, path, homework, delimiter)
+    except csv.Error as error:
+        raise BadInput(f"{path}:{reader.line_num}: not a row of a CSV file ({error}). Correct the row.") from None
+
+
+def _read_rows(reader: csv.DictReader[str], path: Path, homework: Homework, delimiter: str) -> Sheet:
     columns = tuple(reader.fieldnames or ())
     if not set(COLUMNS) <= set(columns):
         raise BadInput(f"{path}:1: these columns are needed: {', '.join(COLUMNS)}.")

@@ -34,12 +34,15 @@ class Change:
 def written_grades(out: Path) -> Table:
     """`grades.csv` as it stands in a folder of results; empty where there is none."""
     path = out / GRADES
-    return read_grades(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    if not path.is_file():
+        return {}
+    with open(path, encoding="utf-8", newline="") as file:
+        return read_grades(file.read())
 
 
 def read_grades(text: str) -> Table:
     """The rows of a `grades.csv` by student."""
-    return {row["student_id"]: row for row in csv.DictReader(io.StringIO(text))}
+    return {row["student_id"]: row for row in csv.DictReader(io.StringIO(text, newline=""))}
 
 
 def score_changes(before: Table, after: Table) -> list[Change]:

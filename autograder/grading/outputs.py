@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections import Counter
 from pathlib import Path
@@ -15,6 +13,7 @@ from autograder.grading.by_hand import BY_HAND, Sheet
 from autograder.grading.changes import GRADES
 from autograder.grading.feedback import feedback_data, feedback_page
 from autograder.grading.journal import VERSION, Outcome
+from autograder.grading.tables import csv_text, inert
 from autograder.homework import Explanation, Homework
 from autograder.judge.results import QuestionResult, Report, by_question
 
@@ -67,14 +66,12 @@ def write_outputs(homework: Homework, outcomes: dict[str, Outcome], out: Path, b
 
 def grades_csv(homework: Homework, outcomes: dict[str, Outcome], reports: dict[str, Report]) -> str:
     """One row per student: a column per question, the total, and the status."""
-    buffer = io.StringIO()
-    table = csv.writer(buffer, lineterminator="\n")
-    table.writerow(["student_id", *(asked.id for asked in homework.graded), "total", "status"])
+    table: list[list[object]] = [["student_id", *(asked.id for asked in homework.graded), "total", "status"]]
     for student, report in reports.items():
         nothing = "0" if outcomes[student].status == "unreadable" else ""
         scores = [f"{result.score:g}" if result.graded else nothing for result in report.questions]
-        table.writerow([student, *scores, f"{report.total:g}", outcomes[student].status])
-    return buffer.getvalue()
+        table.append([inert(student), *scores, f"{report.total:g}", outcomes[student].status])
+    return csv_text(table)
 
 
 def summary(homework: Homework, outcomes: dict[str, Outcome], reports: dict[str, Report]) -> dict[str, Any]:

@@ -205,19 +205,33 @@ def _through(executor: Executor, tasks: list[Task]) -> Iterator[Outcome]:
     """Keep a bounded number of tasks in flight, so that a class of thousands does not wait in memory."""
     waiting = iter(tasks)
     running: set[Future[Outcome]] = set()
+    task_of: dict[Future[Outcome], Task] = {}
     limit = 4 * (os.cpu_count() or 1) + 8
     try:
         while True:
             while len(running) < limit and (task := next(waiting, None)) is not None:
-                running.add(executor.submit(grade_task, task))
+                future = executor.submit(grade_task, task)
+                task_of[future] = task
+                running.add(future)
             if not running:
                 return
             done, running = wait(running, return_when=FIRST_COMPLETED)
             for future in done:
-                yield future.result()
+                yield _outcome(future, task_of.pop(future))
     finally:
         for future in running:
             future.cancel()
+
+
+def _outcome(future: Future[Outcome], task: Task) -> Outcome:
+    """What a task came to; an exception that nobody foresaw is that submission's alone, and it is tried again."""
+    try:
+        return future.result()
+    except BrokenProcessPool:  # all that were in flight are lost
+        raise
+    except Exception as error:
+        told = f"{type(error).__name__}: {error}".encode(errors="backslashreplace").decode()
+        return blank(task, "infrastructure", f"The submission could not be graded: {told}")
 
 
 @contextmanager

@@ -69,6 +69,16 @@ def test_gradescope_gets_totals_and_questions(results: Path, tmp_path: Path) -> 
     assert row["1: q1_1 (6.0 pts)"] == "1"
 
 
+def test_a_name_is_no_formula_and_breaks_no_row(results: Path, tmp_path: Path) -> None:
+    roster = tmp_path / "canvas.csv"
+    roster.write_bytes(b'Student,ID,Section\n"=cmd|x!A0",4711,"A\r=1+1"\n"-Ada",-4712,+1\n')
+    text = export(results, "canvas", roster, tmp_path / "out.csv").path.read_bytes().decode()
+    assert "\r" not in text
+    ada, other = rows(tmp_path / "out.csv")[1:]
+    assert (ada["Student"], ada["Section"], other["Student"]) == ("'=cmd|x!A0", "A\n=1+1", "'-Ada")
+    assert (other["ID"], other["Section"]) == ("-4712", "+1")  # numbers stay
+
+
 @pytest.mark.parametrize("to", ["canvas", "gradescope", "csv", "nbgrader"])
 def test_without_a_roster_everybody_is_there(results: Path, tmp_path: Path, to: str) -> None:
     done = export(results, to, None, tmp_path / "out.csv")

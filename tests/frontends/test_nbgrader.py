@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import csv
 import getpass
+import json
 import os
+import re
 import shutil
 import sqlite3
 from pathlib import Path
 
 import nbformat
 import pytest
+from nbconvert.filters.markdown_mistune import markdown2html_mistune
 from nbgrader.api import Gradebook
 from sqlalchemy import create_engine, text
 
@@ -19,6 +22,7 @@ from autograder.cli import main
 from autograder.errors import BadInput
 from autograder.frontends.gradebook import GradebookDesk
 from autograder.frontends.late import LatePolicy
+from autograder.frontends.nbgrader_plugins import _harmless, _readable
 
 HOMEWORK = "hw9_tiny"
 POSTGRES = os.environ.get("AUTOGRADER_POSTGRES")  # postgresql://user:password@host/ of a server to make a database on
@@ -150,3 +154,51 @@ def test_a_gradebook_may_be_in_postgresql(course, expected) -> None:
 )
 def test_lateness_costs_a_share_per_day_begun(minutes: float, points: float) -> None:
     assert LatePolicy(10, 15, 50).penalty(100, minutes * 60) == points
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[click](javascript:alert(1))",
+        "[click](JaVa&#115;cript&colon;alert(1))",
+        "[click](&#1; javascript:alert(1))",
+        "[click][1]\n\n[1]: javascript:alert(1)",
+        "![click](javascript:alert(1))",
+        "<javascript:alert(1)>",
+        "<a href='javascript:alert(1)'>click</a>",
+        "[click](vbscript:alert(1))",
+        "[click](data:text/html,<script>alert(1)</script>)",
+        "$$ \\href{javascript:alert(1)}{click} $$",
+        "$ \\&#104;ref{javascript:alert(1)}{click} $",
+        "</pre>\n\n[click](javascript:alert(1))\n\n<script>alert(1)</script>",
+    ],
+)
+def test_no_link_of_a_student_runs_anything(text: str) -> None:
+    page = markdown2html_mistune(_harmless(text))
+    assert not re.search(r"(href|src)=|<script|</pre>\s*\S", page), page
+    assert "\\href" not in page or page.startswith("<pre>")
+    assert "alert(1)" in page or "<a>click</a>" in page  # whoever grades it sees what was written
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "See [this](https://example.org/javascript:x), *data*: $x^2$",
+        "![plot](data:image/png;base64,AAAA)",
+        "## JavaScript: a heading",
+    ],
+)
+def test_other_texts_stay_as_they_are(text: str) -> None:
+    assert _harmless(text) == text
+
+
+def test_a_picture_that_is_not_there_does_not_stop_the_page() -> None:
+    assert "attachment:a.png" in markdown2html_mistune(_harmless("![mine](attachment:a.png)"))
+
+
+def test_cells_of_no_known_kind_are_left_out(tmp_path: Path, homework) -> None:
+    kinds = [["code"], {"code": 1}, None, 3, "code", "markdown"]
+    cells = [{"cell_type": kind, "source": "x", "metadata": {}} for kind in kinds]
+    path = tmp_path / "odd.ipynb"
+    path.write_text(json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
+    assert [cell.cell_type for cell in _readable(path, homework).cells] == ["code", "markdown"]
