@@ -47,7 +47,8 @@
 # where they belong, so the numbers do not run quite in order.
 #
 # Later questions may use your earlier answers. Where an earlier one is wrong, the later one is judged
-# with ours in its place too, so an error costs its points once.
+# with ours in its place too, so an error costs its points once, apart from one small check in 3.7 and one in
+# 3.8: they are clearly named, and try all your own parts together.
 #
 # Answers 3.1, 3.3 (its first function) and 3.6 to 3.9 are parts of models, so gradients must flow through
 # them: stay in PyTorch there, and do not `detach`.
@@ -122,7 +123,9 @@ from hw2_multihead import MultiHeadAttention, merge_heads, split_heads  # noqa: 
 #
 # Write `layer_norm(x, gamma, beta, eps=1e-5)` for `x` of shape `[..., D]`, with any number of leading axes
 # (also none), `gamma` and `beta` of shape `[D]`. The result has the shape and dtype of `x`. Mean and
-# variance are taken over the last axis **only**: no token may notice another one. PyTorch has this as
+# variance are taken over the last axis **only**: no token may notice another one. Here and in 3.2 and 3.3, take
+# the mean away before you square: on paper the variance is also the mean of the squares less the square of the
+# mean, but far from 0 that is a small difference of two huge numbers, and float32 loses it. PyTorch has this as
 # `F.layer_norm`; compare with it, but write yours from mean and variance, since 3.2 takes it apart.
 
 # %% question="q3_1" points=6 minutes=10 difficulty=1
@@ -678,8 +681,9 @@ with after("q3_6"):
 
 # %% [markdown]
 # **The test that counts.** Your layer must agree with `nn.TransformerEncoderLayer`, given the same weights, and so **you may not use**
-# `nn.TransformerEncoderLayer`, `nn.MultiheadAttention` or `F.scaled_dot_product_attention` in it. `nn.LayerNorm`
-# is fine. One difference is on the card: for a sequence that is all padding PyTorch gives NaN, and we do not.
+# `nn.TransformerEncoderLayer`, `nn.MultiheadAttention` (nor `F.multi_head_attention_forward`, its inside) or
+# `F.scaled_dot_product_attention` in it. `nn.LayerNorm` is fine. One difference is on the card: for a sequence that
+# is all padding PyTorch gives NaN, and ours gives `o_proj`'s bias in the attention branch.
 #
 # How the names correspond (`course_utils.torch_weights.encoder_layer_state(theirs)` translates, and
 # `mha_state` does it for attention alone):
@@ -698,7 +702,8 @@ with after("q3_6"):
 class EncoderLayer(nn.Module):
     """Self-attention and feed-forward, each on a residual road: self_attn, ff, norm1, norm2.
 
-    Not allowed: nn.TransformerEncoderLayer, nn.MultiheadAttention, F.scaled_dot_product_attention.
+    Not allowed: nn.TransformerEncoderLayer, nn.MultiheadAttention, F.multi_head_attention_forward,
+    F.scaled_dot_product_attention.
     """
 
     def __init__(
@@ -853,14 +858,15 @@ with after("q3_6", "q3_7"):
 # `o_proj`'s bias, never NaN.
 #
 # It must agree with `nn.TransformerDecoderLayer`, so **you may not use** `nn.TransformerDecoderLayer`,
-# `nn.MultiheadAttention` or `F.scaled_dot_product_attention` in it. Names: as in 3.7, and `multihead_attn` is
-# our `cross_attn`, `norm3` is `norm3`; `decoder_layer_state(theirs)` translates.
+# `nn.MultiheadAttention`, `F.multi_head_attention_forward` or `F.scaled_dot_product_attention` in it. Names: as
+# in 3.7, and `multihead_attn` is our `cross_attn`, `norm3` is `norm3`; `decoder_layer_state(theirs)` translates.
 
 # %% question="q3_8" points=12 minutes=25 difficulty=3 uses=["q3_6"]
 class DecoderLayer(nn.Module):
     """Causal self-attention, cross-attention, feed-forward: self_attn, cross_attn, ff, norm1, norm2, norm3.
 
-    Not allowed: nn.TransformerDecoderLayer, nn.MultiheadAttention, F.scaled_dot_product_attention.
+    Not allowed: nn.TransformerDecoderLayer, nn.MultiheadAttention, F.multi_head_attention_forward,
+    F.scaled_dot_product_attention.
     """
 
     def __init__(
@@ -1091,8 +1097,8 @@ with after("q3_5", "q3_6", "q3_7", "q3_9"):
 # - after your mending and the stated run, the model's accuracy on new sequences is at least 0.85 (`BAR`),
 #   for every fault and whatever the seed;
 # - what is healthy stays as it is: a model without a fault comes back with the weights and settings that it
-#   had, and a sick one keeps the weights that were good. A fresh model in place of the sick one is not a
-#   cure;
+#   had, and a sick one keeps the weights that were good, also those of a layer whose bias alone is sick. A
+#   fresh model in place of the sick one is not a cure;
 # - no training inside the function.
 #
 # **How to diagnose.** Look at one symptom at a time. Does each parameter get a gradient? Is it of a sensible
@@ -1171,7 +1177,7 @@ def dead_transformer_fix(model: nn.Module) -> nn.Module:
 # equal; all gains 0; a weight matrix without any spread; biases so low that no ReLU can fire; a dropout that
 # leaves nothing; a scale that is not one over the root of the head's width; parameters that want no gradient;
 # a mask read the wrong way round. Your `sinusoidal_encoding` is a good table; `reset_parameters()` draws a
-# linear layer anew.
+# linear layer anew, weights and all, so keep it for layers whose weights are sick.
 #
 # pseudo-code: Let all parameters want gradients. Set the mask's meaning and each attention's scale as the card
 # says. If the positions do not differ, write a good table. For each layer norm whose gains are all 0: ones.

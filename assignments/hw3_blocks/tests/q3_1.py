@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q3_1"
 points = 6
 
-MADE_FROM = "594f47ae74de3c0b"
+MADE_FROM = "03e7813e3127005e"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'unbiased-variance',
@@ -54,7 +54,11 @@ MISTAKES = [{'label': 'unbiased-variance',
                                           'at': [2.6258231, -0.43338187, -1.2544266, 0.91140889]},
                                          {'shape': [5],
                                           'norm': 1.3085287,
-                                          'at': [-0.30719045, 0.74031157, 0.73727799, -0.41918735]}]}}},
+                                          'at': [-0.30719045, 0.74031157, 0.73727799, -0.41918735]}]},
+             'probe_far_from_zero': {'is': False},
+             'probe_views': {'shape': [2, 3, 5],
+                             'norm': 4.827039,
+                             'at': [-3.7797591, -0.24425641, 2.1171759, -0.47389175]}}},
  {'label': 'eps-outside-root',
   'hint': 'You add eps to the standard deviation; the card adds it to the variance, inside the root. The two part '
           'company where a row hardly varies, or where eps is not tiny.',
@@ -106,7 +110,11 @@ MISTAKES = [{'label': 'unbiased-variance',
                                           'at': [2.6258158, -0.43338409, -1.254427, 0.91140802]},
                                          {'shape': [5],
                                           'norm': 1.3085287,
-                                          'at': [-0.30719045, 0.74031157, 0.73727799, -0.41918735]}]}}},
+                                          'at': [-0.30719045, 0.74031157, 0.73727799, -0.41918735]}]},
+             'probe_far_from_zero': {'is': False},
+             'probe_views': {'shape': [2, 3, 5],
+                             'norm': 4.8270337,
+                             'at': [-3.7797587, -0.24425138, 2.1171736, -0.47389118]}}},
  {'label': 'eps-ignored',
   'hint': 'A row whose entries are all equal gives NaN, and another eps changes nothing: the argument is never used. '
           'It stands beside the variance, inside the root.',
@@ -155,7 +163,11 @@ MISTAKES = [{'label': 'unbiased-variance',
                                           'at': [4.8403943, -1.2134629, 1.5063632, -1.5805736]},
                                          {'shape': [5],
                                           'norm': 1.3085287,
-                                          'at': [-0.30719045, 0.74031157, 0.73727799, -0.41918735]}]}}},
+                                          'at': [-0.30719045, 0.74031157, 0.73727799, -0.41918735]}]},
+             'probe_far_from_zero': {'is': False},
+             'probe_views': {'shape': [2, 3, 5],
+                             'norm': 4.8911997,
+                             'at': [-5.2428111, -2.2854141, -0.13406072, -0.94915743]}}},
  {'label': 'axis-one',
   'hint': 'Matrices come out right, and [B, N, D] does not: axis 1 is the last axis of a matrix only. Count the axis '
           'from the end.',
@@ -174,7 +186,10 @@ MISTAKES = [{'label': 'unbiased-variance',
                                           'at': [0.90668022, 0.41826429, -0.32538435, 0.20855748]},
                                          {'shape': [5],
                                           'norm': 1.3085287,
-                                          'at': [-0.30719045, 0.74031157, 0.73727799, -0.41918735]}]}}},
+                                          'at': [-0.30719045, 0.74031157, 0.73727799, -0.41918735]}]},
+             'probe_views': {'shape': [2, 3, 5],
+                             'norm': 4.8912242,
+                             'at': [-3.2100055, -0.93696472, 4.0993671, -0.11900565]}}},
  {'label': 'all-axes-at-once',
   'hint': 'You use one mean and one variance for the whole tensor, so every token depends on every other. Each '
           'vector along the last axis has its own.',
@@ -211,7 +226,11 @@ MISTAKES = [{'label': 'unbiased-variance',
                                           'at': [2.8760209, -0.84749835, -0.24407579, -0.30623361]},
                                          {'shape': [5],
                                           'norm': 1.3085287,
-                                          'at': [-0.30719045, 0.74031157, 0.73727799, -0.41918735]}]}}},
+                                          'at': [-0.30719045, 0.74031157, 0.73727799, -0.41918735]}]},
+             'probe_far_from_zero': {'is': False},
+             'probe_views': {'shape': [2, 3, 5],
+                             'norm': 5.5056079,
+                             'at': [-4.3518145, -0.30812532, 2.2398863, 0.65293201]}}},
  {'label': 'mean-kept',
   'hint': 'Your rows do not have mean zero before gamma and beta: you divide by the root of the mean square without '
           'taking the mean away. That is RMS norm, a cousin of this one.',
@@ -251,7 +270,10 @@ MISTAKES = [{'label': 'unbiased-variance',
                                           'at': [2.7154013, -0.5567993, 0.66218892, -1.0269578]},
                                          {'shape': [5],
                                           'norm': 1.3085287,
-                                          'at': [-0.30719045, 0.74031157, 0.73727799, -0.41918735]}]}}},
+                                          'at': [-0.30719045, 0.74031157, 0.73727799, -0.41918735]}]},
+             'probe_views': {'shape': [2, 3, 5],
+                             'norm': 4.5879319,
+                             'at': [-2.4196423, -0.86506091, 0.88540629, -0.61777816]}}},
  {'label': 'variance-without-root',
   'hint': 'You divide by the variance. Multiply x by ten and your result gets ten times smaller, where it should '
           'stay as it is: the root is missing.',
@@ -292,7 +314,11 @@ MISTAKES = [{'label': 'unbiased-variance',
                                           'at': [4.5197004, -1.213985, -2.9413528, 1.9807966]},
                                          {'shape': [5],
                                           'norm': 1.3085287,
-                                          'at': [-0.30719045, 0.74031157, 0.73727799, -0.41918735]}]}}},
+                                          'at': [-0.30719045, 0.74031157, 0.73727799, -0.41918735]}]},
+             'probe_far_from_zero': {'is': False},
+             'probe_views': {'shape': [2, 3, 5],
+                             'norm': 5.8526746,
+                             'at': [-3.1474373, -0.93317655, 2.0091794, -3.2942995]}}},
  {'label': 'gamma-and-beta-swapped',
   'hint': 'gamma and beta have changed places: gamma stretches the normalised entries, beta is added at the end.',
   'prints': {'probe_plain': {'shape': [4, 5], 'norm': 6.066325, 'at': [4.2631208, 2.734435, -3.0095291, 0.74092451]},
@@ -329,7 +355,10 @@ MISTAKES = [{'label': 'unbiased-variance',
                                           'at': [-0.30719045, 0.74031157, 0.73727799, -0.41918735]},
                                          {'shape': [5],
                                           'norm': 3.2191392,
-                                          'at': [2.9357514, -0.48453233, -1.4024849, 1.0189819]}]}}},
+                                          'at': [2.9357514, -0.48453233, -1.4024849, 1.0189819]}]},
+             'probe_views': {'shape': [2, 3, 5],
+                             'norm': 4.6233115,
+                             'at': [3.8082308, -0.28048099, -5.5151464, -0.10299186]}}},
  {'label': 'beta-stretched-too',
   'hint': 'You add beta before you multiply by gamma, so beta arrives stretched. First gamma, then beta.',
   'prints': {'probe_plain': {'shape': [4, 5], 'norm': 6.7772762, 'at': [4.9276182, 6.7059683, -5.0470913, 1.9032717]},
@@ -366,7 +395,10 @@ MISTAKES = [{'label': 'unbiased-variance',
                                           'at': [3.3056879, -0.19290401, -1.1710261, 0.91585558]},
                                          {'shape': [5],
                                           'norm': 0.58511654,
-                                          'at': [-0.44622379, 0.12838211, 0.31994759, -0.38295042]}]}}},
+                                          'at': [-0.44622379, 0.12838211, 0.31994759, -0.38295042]}]},
+             'probe_views': {'shape': [2, 3, 5],
+                             'norm': 3.7901856,
+                             'at': [2.4958173, -2.0164366, -1.5843249, -3.1396622]}}},
  {'label': 'gamma-and-beta-forgotten',
   'hint': 'Your result is the same for every gamma and beta: the normalised entries still have to be stretched and '
           'shifted.',
@@ -404,7 +436,10 @@ MISTAKES = [{'label': 'unbiased-variance',
                                           'norm': 0.80673582,
                                           'at': [-0.85739986, 0.17938011, 0.95725478, 0.17072992]},
                                          {'shape': [5], 'norm': 0.0, 'at': [0.0, 0.0, 0.0, 0.0]},
-                                         {'shape': [5], 'norm': 0.0, 'at': [0.0, 0.0, 0.0, 0.0]}]}}},
+                                         {'shape': [5], 'norm': 0.0, 'at': [0.0, 0.0, 0.0, 0.0]}]},
+             'probe_views': {'shape': [2, 3, 5],
+                             'norm': 5.4771436,
+                             'at': [0.016682239, -0.38871949, -0.76674431, -1.3784191]}}},
  {'label': 'statistics-detached',
   'hint': 'The values are right and the gradient is not: mean and variance are cut out of the graph, but they depend '
           'on x too, and their part of the derivative is missing.',
@@ -433,9 +468,25 @@ MISTAKES = [{'label': 'unbiased-variance',
              'probe_dtype': {'error': 'Wrong'},
              'probe_precision': {'error': 'Wrong'},
              'probe_gradient': {'error': 'StudentRaised'},
-             'probe_input_unchanged': {'error': 'Wrong'}}}]
+             'probe_input_unchanged': {'error': 'Wrong'},
+             'probe_far_from_zero': {'error': 'Wrong'},
+             'probe_half_precision': {'error': 'Wrong'}}},
+ {'label': 'difference-of-squares',
+  'hint': 'Far from 0 your variance is lost: the mean of the squares less the square of the mean is a small '
+          'difference of two huge numbers. Take the mean away first, then square.',
+  'prints': {'probe_far_from_zero': {'is': False}}},
+ {'label': 'view-of-any-x',
+  'hint': 'A transposed x ends in an error: `view` works only where the memory lies in that order. `reshape` always '
+          'does, and along the last axis neither is needed.',
+  'prints': {'probe_views': {'error': 'StudentRaised'}}},
+ {'label': 'half-precision-lost',
+  'hint': "bfloat16 goes in and float32 comes out: results keep the input's dtype, so cast back at the end.",
+  'prints': {'probe_half_precision': {'is': 'torch.float32'}}},
+ {'label': 'float32-inside',
+  'hint': 'Your float64 results are right to seven digits only: somewhere inside you go through float32.',
+  'prints': {'probe_precision': {'is': 'float32'}}}]
 
-explain = Explainer("q3_1", globals(), mistakes=MISTAKES, hidden_topics=['shape and dtype', 'values', 'any leading axes', 'eps', 'default eps', 'constant vector', 'scale and shift', 'rows keep apart', 'gradients', 'float32', 'device'])
+explain = Explainer("q3_1", globals(), mistakes=MISTAKES, hidden_topics=['shape and dtype', 'values', 'any leading axes', 'eps', 'default eps', 'constant vector', 'scale and shift', 'large offsets', 'half precision', 'views', 'rows keep apart', 'gradients', 'float32', 'device'])
 
 """Public checks of q3_1: layer_norm."""
 
@@ -443,8 +494,10 @@ import math
 
 import torch
 
+from course_utils.beside import run_beside
 from course_utils.checking import check, same, tensor
 from course_utils.fingerprints import precision
+from course_utils.other_calls import call_with_views
 
 F64 = torch.float64
 
@@ -559,3 +612,17 @@ def probe_input_unchanged(layer_norm):
     x, gamma, beta = _inputs(4)
     layer_norm(x, gamma, beta)
     return [x, gamma, beta]
+
+
+def probe_far_from_zero(layer_norm):
+    x, gamma, beta = _inputs(4)
+    x, one = (x + 3000).float(), torch.ones(5)
+    return bool((layer_norm(x, one, 0 * one).square().mean(-1) - 1).abs().max() < 0.01)
+
+
+def probe_views(layer_norm):
+    return run_beside(call_with_views, layer_norm, *_inputs(2, 3))
+
+
+def probe_half_precision(layer_norm):
+    return str(layer_norm(*(v.to(torch.bfloat16) for v in _inputs(4))).dtype)

@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q3_10"
 points = 10
 
-MADE_FROM = "6f5b085d8d7fa534"
+MADE_FROM = "39f3242ed778a057"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'nothing-mended',
@@ -636,8 +636,8 @@ MISTAKES = [{'label': 'nothing-mended',
                                                  'unlearned': {'list': []},
                                                  'written': {'is': False}}}}},
  {'label': 'everything-drawn-anew',
-  'hint': 'Your models train, and so they should: nothing is left of the ones that came in. A healthy model came '
-          'back with other weights. Mend what is sick and keep the rest.',
+  'hint': 'Your models train, and so they should: nothing is left of the ones that came in, and weights that were '
+          'good are gone. Mend what is sick and keep the rest.',
   'prints': {'probe_frozen': {'dict': {'changed': {'list': [{'is': 'embed.weight'},
                                                             {'is': 'blocks.0.attn.q_proj.weight'},
                                                             {'is': 'blocks.0.attn.q_proj.bias'},
@@ -1338,8 +1338,8 @@ MISTAKES = [{'label': 'nothing-mended',
                                              'unlearned': {'list': []},
                                              'written': {'is': False}}}}},
  {'label': 'eval-against-dropout',
-  'hint': 'You switch the dropout to evaluation mode, and the training run switches it back: change the rate, not '
-          'the mode.',
+  'hint': 'In training one patient still drops nearly all of each branch: look at the rate of its dropouts. '
+          'Evaluation mode is no cure, since the training run switches back: change the rate, not the mode.',
   'prints': {'probe_dropout': {'dict': {'changed': {'list': []},
                                         'equal_units': {'list': []},
                                         'noise': {'is': True},
@@ -1574,7 +1574,26 @@ MISTAKES = [{'label': 'nothing-mended',
              'probe_no_positions': {'error': 'StudentRaised'},
              'probe_zero_gains': {'error': 'StudentRaised'},
              'probe_blurred': {'error': 'StudentRaised'},
-             'probe_constant_weights': {'error': 'StudentRaised'}}}]
+             'probe_constant_weights': {'error': 'StudentRaised'}}},
+ {'label': 'good-weights-drawn-anew',
+  'hint': 'You draw a whole layer anew where its bias alone was sick: the weights were good. Mend the bias and keep '
+          'them.',
+  'prints': {'probe_dead_relu': {'dict': {'changed': {'list': [{'is': 'fc.weight'}, {'is': 'fc.bias'}]},
+                                          'equal_units': {'list': []},
+                                          'noise': {'is': False},
+                                          'order': {'is': True},
+                                          'padding': {'is': False},
+                                          'scale': {'list': [{'shape': [],
+                                                              'norm': 1.0,
+                                                              'at': [0.76662162, -0.13694401, -0.94713246,
+                                                                     0.94176396]},
+                                                             {'shape': [],
+                                                              'norm': 1.0,
+                                                              'at': [0.76662162, -0.13694401, -0.94713246,
+                                                                     0.94176396]}]},
+                                          'twin': {'is': False},
+                                          'unlearned': {'list': []},
+                                          'written': {'is': False}}}}}]
 
 explain = Explainer("q3_10", globals(), mistakes=MISTAKES, hidden_topics=['healthy models', 'signs of life', 'mended'])
 

@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q3_2"
 points = 12
 
-MADE_FROM = "0a76566bb294164f"
+MADE_FROM = "3e2eceaf59f37ab9"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'statistics-taken-as-constants',
@@ -843,9 +843,21 @@ MISTAKES = [{'label': 'statistics-taken-as-constants',
  {'label': 'ready-made-backward',
   'hint': "The numbers are right, and torch's own backward function works them out. Asked are the formulas: dx from "
           'dy, x and gamma along its three roads, and two sums over the tokens.',
-  'prints': {'probe_without_autograd': {'is': False}}}]
+  'prints': {'probe_without_autograd': {'is': False}}},
+ {'label': 'sum-over-no-axes',
+  'hint': 'For a single vector your dgamma is one number: `sum(())` with no axes adds everything up. Reshape to rows '
+          'first.',
+  'prints': {'probe_vector': {'list': [{'shape': [5],
+                                        'norm': 1.7933217,
+                                        'at': [1.1817127, -0.68501623, -1.7406464, 1.1075641]},
+                                       {'shape': [],
+                                        'norm': 0.41926703,
+                                        'at': [-0.32141917, 0.057416106, 0.39710141, -0.39485058]},
+                                       {'shape': [],
+                                        'norm': 0.63899398,
+                                        'at': [0.48986659, -0.087506395, -0.60521193, 0.60178149]}]}}}]
 
-explain = Explainer("q3_2", globals(), mistakes=MISTAKES, hidden_topics=['shapes and dtypes', 'dx', 'dgamma and dbeta', 'any leading axes', 'eps', 'constant row', 'scales', 'what changes nothing', 'against differences', 'worked by hand', 'float32', 'device'])
+explain = Explainer("q3_2", globals(), mistakes=MISTAKES, hidden_topics=['shapes and dtypes', 'dx', 'dgamma and dbeta', 'any leading axes', 'eps', 'constant row', 'scales', 'large offsets', 'views', 'what changes nothing', 'against differences', 'worked by hand', 'float32', 'device'])
 
 """Public checks of q3_2: layer_norm_backward."""
 

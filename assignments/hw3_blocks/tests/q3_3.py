@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q3_3"
 points = 8
 
-MADE_FROM = "78b243eccbb69308"
+MADE_FROM = "c331976276660863"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'normalised-over-the-row',
@@ -47,7 +47,10 @@ MISTAKES = [{'label': 'normalised-over-the-row',
                                           'at': [2.666467, -1.3273596, -3.0859119, 2.0337786]},
                                          {'shape': [4],
                                           'norm': 1.1666442,
-                                          'at': [-0.48977655, 0.51945573, 1.1832865, -0.71358862]}]}}},
+                                          'at': [-0.48977655, 0.51945573, 1.1832865, -0.71358862]}]},
+             'probe_batch_of_one': {'shape': [1, 4],
+                                    'norm': 5.2813043,
+                                    'at': [-3.5746189, -0.22903573, 5.1976343, -5.2016101]}}},
  {'label': 'normalised-over-everything',
   'hint': 'One mean and one variance for the whole matrix: your columns are still on different scales. Every column '
           'has statistics of its own.',
@@ -81,7 +84,10 @@ MISTAKES = [{'label': 'normalised-over-the-row',
                                           'at': [0.48708488, -0.74777344, -1.6503408, 1.2434872]},
                                          {'shape': [4],
                                           'norm': 1.1666442,
-                                          'at': [-0.48977655, 0.51945573, 1.1832865, -0.71358862]}]}}},
+                                          'at': [-0.48977655, 0.51945573, 1.1832865, -0.71358862]}]},
+             'probe_batch_of_one': {'shape': [1, 4],
+                                    'norm': 5.2813043,
+                                    'at': [-3.5746189, -0.22903573, 5.1976343, -5.2016101]}}},
  {'label': 'unbiased-variance',
   'hint': 'Your columns come out too small, most of all in a small batch: the variance is divided by B - 1. In '
           'training batch norm normalises with the biased variance (the unbiased one is only what PyTorch keeps for '
@@ -118,7 +124,10 @@ MISTAKES = [{'label': 'normalised-over-the-row',
                                           'at': [0.17765755, -0.82461068, -1.3435089, 0.77407867]},
                                          {'shape': [4],
                                           'norm': 1.1666442,
-                                          'at': [-0.48977655, 0.51945573, 1.1832865, -0.71358862]}]}}},
+                                          'at': [-0.48977655, 0.51945573, 1.1832865, -0.71358862]}]},
+             'probe_batch_of_one': {'shape': [1, 4],
+                                    'norm': 34.6,
+                                    'at': [-8.3283224, 9.2053981, -24.047279, 35.359302]}}},
  {'label': 'eps-outside-root',
   'hint': 'You add eps to the standard deviation. As in layer norm, it is added to the variance, inside the root.',
   'prints': {'probe_large_eps': {'shape': [6, 4],
@@ -162,7 +171,10 @@ MISTAKES = [{'label': 'normalised-over-the-row',
                                           'at': [0.63866502, -0.87932265, -1.9567046, 1.3968687]},
                                          {'shape': [4],
                                           'norm': 1.1666442,
-                                          'at': [-0.48977655, 0.51945573, 1.1832865, -0.71358862]}]}}},
+                                          'at': [-0.48977655, 0.51945573, 1.1832865, -0.71358862]}]},
+             'probe_batch_of_one': {'shape': [1, 4],
+                                    'norm': 4.130076,
+                                    'at': [-2.3914944, -0.29710139, 4.2956506, -4.2098288]}}},
  {'label': 'gamma-and-beta-per-row',
   'hint': 'You give each sample a gamma and a beta of its own. They belong to the columns: one pair per feature, '
           'shared by the whole batch.',
@@ -177,7 +189,10 @@ MISTAKES = [{'label': 'normalised-over-the-row',
              'probe_offset': {'error': 'StudentRaised'},
              'probe_two_calls': {'error': 'StudentRaised'},
              'probe_dtype': {'error': 'StudentRaised'},
-             'probe_gradient': {'error': 'StudentRaised'}}},
+             'probe_gradient': {'error': 'StudentRaised'},
+             'probe_batch_of_one': {'shape': [1, 4],
+                                    'norm': 2.2740966,
+                                    'at': [0.54738178, -0.60502787, 1.5805154, -2.3240019]}}},
  {'label': 'gamma-and-beta-forgotten',
   'hint': 'Your result is the same for every gamma and beta: the normalised columns still have to be stretched and '
           'shifted.',
@@ -209,7 +224,8 @@ MISTAKES = [{'label': 'normalised-over-the-row',
                                           'norm': 4.2005733,
                                           'at': [-2.6849028, -1.7041116, -0.2193941, -0.55117095]},
                                          {'shape': [4], 'norm': 0.0, 'at': [0.0, 0.0, 0.0, 0.0]},
-                                         {'shape': [4], 'norm': 0.0, 'at': [0.0, 0.0, 0.0, 0.0]}]}}},
+                                         {'shape': [4], 'norm': 0.0, 'at': [0.0, 0.0, 0.0, 0.0]}]},
+             'probe_batch_of_one': {'shape': [1, 4], 'norm': 0.0, 'at': [0.0, 0.0, 0.0, 0.0]}}},
  {'label': 'sets-swapped',
   'hint': 'Your two sets have changed places: layer norm takes its statistics along a row, batch norm along a '
           'column.',
@@ -246,9 +262,19 @@ MISTAKES = [{'label': 'normalised-over-the-row',
   'prints': {'probe_layer': {'set': ["'same row'"]},
              'probe_batch': {'set': ["'same column'"]},
              'probe_layer_words': {'list': [{'is': 'same row'}]},
-             'probe_batch_words': {'list': [{'is': 'same column'}]}}}]
+             'probe_batch_words': {'list': [{'is': 'same column'}]}}},
+ {'label': 'batch-of-one-refused',
+  'hint': "A batch of one ends in an error: torch's own function refuses it. By the formula the mean is x itself, "
+          'and beta comes out.',
+  'prints': {'probe_batch_of_one': {'error': 'StudentRaised'}}},
+ {'label': 'batch-of-one-passed-on',
+  'hint': 'You let a batch of one pass without its mean taken away. The formula needs no exception: the mean is x '
+          'itself, and beta comes out.',
+  'prints': {'probe_batch_of_one': {'shape': [1, 4],
+                                    'norm': 4.1300888,
+                                    'at': [-2.3915068, -0.29710024, 4.2956618, -4.2098406]}}}]
 
-explain = Explainer("q3_3", globals(), mistakes=MISTAKES, hidden_topics=['values', 'eps', 'training mode', 'constant feature', 'gradients', 'float32', 'dependencies', 'dependencies of your own', 'device'])
+explain = Explainer("q3_3", globals(), mistakes=MISTAKES, hidden_topics=['values', 'eps', 'training mode', 'constant feature', 'batch of one', 'large offsets', 'views', 'gradients', 'float32', 'dependencies', 'dependencies of your own', 'device'])
 
 """Public checks of q3_3: batch_norm and depends_on."""
 
@@ -362,3 +388,7 @@ def probe_layer_words(depends_on):
 
 def probe_batch_words(depends_on):
     return sorted(depends_on("batch"))
+
+
+def probe_batch_of_one(batch_norm):
+    return batch_norm(*_inputs(1))

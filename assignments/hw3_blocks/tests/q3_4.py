@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q3_4"
 points = 8
 
-MADE_FROM = "86560449d80b5db6"
+MADE_FROM = "8c32375212b2c83a"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'no-absolute-value',
@@ -278,11 +278,15 @@ MISTAKES = [{'label': 'no-absolute-value',
              'probe_first_wrong_value': {'error': 'Wrong'},
              'probe_without_beta': {'error': 'Wrong'}}},
  {'label': 'conclusion-only',
-  'hint': 'Your list has one line, the conclusion. A proof begins with what the claim is about, the norm of y - '
-          'beta, and says what happens in between.',
-  'prints': {'probe_count': {'is': False}}}]
+  'hint': 'Your list has fewer than three lines. A proof begins with what the claim is about, the norm of y - beta, '
+          'ends with the radius, and says what happens in between.',
+  'prints': {'probe_count': {'is': False}, 'probe_looks_at_x': {'is': False}}},
+ {'label': 'conclusion-repeated',
+  'hint': 'Your lines never look at x: each is the conclusion again. A proof begins with what the claim is about, '
+          'the norm of y - beta with y computed from x.',
+  'prints': {'probe_looks_at_x': {'is': False}}}]
 
-explain = Explainer("q3_4", globals(), mistakes=MISTAKES, hidden_topics=['radius', 'negative gamma', 'radius of a real layer norm', 'first line', 'every step', 'every line is the radius', 'position does not count', 'float32'])
+explain = Explainer("q3_4", globals(), mistakes=MISTAKES, hidden_topics=['radius', 'negative gamma', 'radius of a real layer norm', 'first line', 'every step', 'every line is the radius', 'position does not count', 'proof looks at x', 'float32'])
 
 """Public checks of q3_4: layer_norm_radius and radius_lines."""
 
@@ -290,7 +294,9 @@ import math
 
 import torch
 
+from course_utils.beside import run_beside
 from course_utils.checking import check, number, same
+from course_utils.other_calls import reads_values
 
 F64 = torch.float64
 
@@ -390,3 +396,7 @@ def probe_without_beta(radius_lines):
 
 def probe_count(radius_lines):
     return len(radius_lines(X, 1.7, 0.4)) >= 3
+
+
+def probe_looks_at_x(radius_lines):
+    return run_beside(reads_values, radius_lines, X, 1.7, 0.4)

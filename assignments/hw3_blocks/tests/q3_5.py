@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q3_5"
 points = 11
 
-MADE_FROM = "646294e41b101a0b"
+MADE_FROM = "e9625ca56795770e"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'positions-from-one',
@@ -223,7 +223,8 @@ MISTAKES = [{'label': 'positions-from-one',
                                          'norm': 1.4142135,
                                          'at': [-0.65039786, 0.4557638, -1.0098316, 1.425112]},
              'probe_far_shift': {'shape': [4, 4], 'norm': 2.0, 'at': [2.1417728, 0.66572092, 0.10407096, 0.11705621]},
-             'probe_shift_moves_the_table': {'list': [{'is': False}, {'is': False}, {'is': False}, {'is': False}]}}},
+             'probe_shift_moves_the_table': {'list': [{'is': False}, {'is': False}, {'is': False}, {'is': False}]},
+             'probe_wide_shift': {'is': False}}},
  {'label': 'shift-one-frequency-for-all',
   'hint': 'Only the first pair of columns is right: you turn every pair by the same angle. Pair i turns by offset '
           'times its own frequency.',
@@ -264,9 +265,34 @@ MISTAKES = [{'label': 'positions-from-one',
              'probe_far_shift': {'shape': [4, 4],
                                  'norm': 0.99999998,
                                  'at': [0.68558869, 0.35375377, 0.55350844, -0.50790897]},
-             'probe_shift_moves_the_table': {'list': [{'is': False}, {'is': False}, {'is': False}, {'is': False}]}}}]
+             'probe_shift_moves_the_table': {'list': [{'is': False}, {'is': False}, {'is': False}, {'is': False}]},
+             'probe_wide_shift': {'is': False}}},
+ {'label': 'always-float32',
+  'hint': 'Your results are float32 whatever the default dtype is: cast to `torch.get_default_dtype()` when the '
+          'function is called.',
+  'prints': {'probe_other_default_dtype': {'list': [{'is': 'torch.float32'}, {'is': 'torch.float32'}]}}},
+ {'label': 'shift-fitted',
+  'hint': 'Your matrix is fitted to some places. In a wide table the slow pairs hardly turn, and the fit does not '
+          'find them: work the matrix out from the frequencies.',
+  'prints': {'probe_wide_shift': {'is': False}}},
+ {'label': 'sign-of-offset-lost',
+  'hint': 'A step of -2 gives the same matrix as one of 2: the sign of the offset is lost. The formula takes '
+          'negative offsets as they are.',
+  'prints': {'probe_shift_back': {'shape': [6, 6],
+                                  'norm': 2.4494897,
+                                  'at': [-2.9636957, 0.62845076, 0.66800284, 3.2903223]},
+             'probe_sign_of_offset_counts': {'is': False}}},
+ {'label': 'odd-width-rounded-up',
+  'hint': 'For an odd d your frequencies are those of d + 1. The formula is the same for odd widths, with that odd '
+          'd.',
+  'prints': {'probe_odd_width': {'shape': [6, 5],
+                                 'norm': 3.4641385,
+                                 'at': [-1.4518673, -0.7601176, 2.9425901, -0.092101738]},
+             'probe_three_columns': {'shape': [6, 3],
+                                     'norm': 2.4506115,
+                                     'at': [-0.83443823, 1.997969, -0.76016404, 0.15801886]}}}]
 
-explain = Explainer("q3_5", globals(), mistakes=MISTAKES, hidden_topics=['values', 'odd widths', 'shape and dtype', 'many positions', 'every row has one length', 'shifts', 'shift back', 'far shift', 'shifts add up', 'shift of your own table'])
+explain = Explainer("q3_5", globals(), mistakes=MISTAKES, hidden_topics=['values', 'odd widths', 'shape and dtype', 'many positions', 'other default dtype', 'every row has one length', 'shifts', 'shift back', 'far shift', 'wide matrices', 'shifts add up', 'shift of your own table'])
 
 """Public checks of q3_5: sinusoidal_encoding and shift_matrix."""
 
@@ -274,7 +300,9 @@ import math
 
 import torch
 
+from course_utils.beside import run_beside
 from course_utils.checking import check, same, tensor
+from course_utils.other_calls import call_with_default_dtype
 
 F64 = torch.float64
 
@@ -379,3 +407,16 @@ def probe_shift_moves_the_table(shift_matrix):
     moved = {"forward": table[2:], "back": table[:-2]}
     from_row = {"forward": table[:-2], "back": table[2:]}
     return [bool((from_row[way] @ A - moved[way]).abs().max() < 1e-4) for way in moved for A in (M.T, M)]
+
+
+def probe_other_default_dtype(sinusoidal_encoding, shift_matrix):
+    return [str(run_beside(call_with_default_dtype, f, F64, 3, 4).dtype) for f in (sinusoidal_encoding, shift_matrix)]
+
+
+def probe_wide_shift(shift_matrix):
+    M = shift_matrix(5, 64).to(F64)
+    return bool((M.T @ M - torch.eye(64, dtype=F64)).abs().max() < 1e-2)
+
+
+def probe_sign_of_offset_counts(shift_matrix):
+    return bool((shift_matrix(2, 6) - shift_matrix(-2, 6)).abs().max() > 1e-4)

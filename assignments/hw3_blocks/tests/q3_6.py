@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q3_6"
 points = 5
 
-MADE_FROM = "afb0e0f677df2da7"
+MADE_FROM = "716523fd8b20d6c5"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'tanh-gelu',
@@ -132,7 +132,11 @@ MISTAKES = [{'label': 'tanh-gelu',
                                                           'at': [7.6662162, -1.3694401, -9.4713246, 9.4176396]},
                                                          {'shape': [],
                                                           'norm': 11.12179,
-                                                          'at': [8.5262046, -1.5230625, -10.533808, 10.474101]}]}}},
+                                                          'at': [8.5262046, -1.5230625, -10.533808, 10.474101]}]},
+             'probe_dropout_of_the_input': {'list': [{'shape': [], 'norm': 0.0, 'at': [0.0, 0.0, 0.0, 0.0]},
+                                                     {'shape': [],
+                                                      'norm': 1.68269,
+                                                      'at': [1.2899865, -0.23043431, -1.5937303, 1.5846968]}]}}},
  {'label': 'always-relu',
   'hint': 'activation="gelu" gives the same as "relu": you always use the ReLU of the first Transformer, and here '
           'GELU is the default.',
@@ -163,12 +167,19 @@ MISTAKES = [{'label': 'tanh-gelu',
  {'label': 'unknown-activation-accepted',
   'hint': 'An activation that you do not know is taken for "relu" without a word. A typing error should not train '
           'for a night: raise a `ValueError`.',
-  'prints': {'probe_unknown_activation': {'is': 'no error'}, 'probe_misspelt_activation': {'is': 'no error'}}},
+  'prints': {'probe_unknown_activation': {'is': 'no error'},
+             'probe_misspelt_activation': {'is': 'no error'},
+             'probe_unknown_when_made': {'is': 'none'},
+             'probe_capitals': {'is': 'none'},
+             'probe_longer_name': {'is': 'none'}}},
  {'label': 'key-error-for-value-error',
   'hint': 'An unknown activation ends in a `KeyError` of your dictionary. Whoever calls you expects a `ValueError` '
           'that says which names there are.',
   'prints': {'probe_unknown_activation': {'is': 'another error'},
-             'probe_misspelt_activation': {'is': 'another error'}}},
+             'probe_misspelt_activation': {'is': 'another error'},
+             'probe_unknown_when_made': {'is': 'none'},
+             'probe_capitals': {'is': 'none'},
+             'probe_longer_name': {'is': 'none'}}},
  {'label': 'dropout-missing',
   'hint': 'In training two calls give the same result whatever `dropout` is: the argument is never used. It acts on '
           'the hidden layer, after the activation.',
@@ -177,7 +188,12 @@ MISTAKES = [{'label': 'tanh-gelu',
                                                 'at': [8.3112056, -1.4846565, -10.268185, 10.209983]}]},
              'probe_dropped_values_with_relu': {'list': [{'shape': [],
                                                           'norm': 11.0,
-                                                          'at': [8.4328378, -1.5063841, -10.418457, 10.359404]}]}}},
+                                                          'at': [8.4328378, -1.5063841, -10.418457, 10.359404]}]},
+             'probe_units_dropped_together': {'is': True},
+             'probe_dropout_of_the_input': {'list': [{'shape': [], 'norm': 0.0, 'at': [0.0, 0.0, 0.0, 0.0]},
+                                                     {'shape': [],
+                                                      'norm': 1.0,
+                                                      'at': [0.76662162, -0.13694401, -0.94713246, 0.94176396]}]}}},
  {'label': 'dropout-on-the-output',
   'hint': 'Your dropout zeroes entries of the output, bias and all. Inside the feed-forward layer it acts on the '
           'hidden layer, after the activation; the one on the branch belongs to the block around it.',
@@ -225,9 +241,64 @@ MISTAKES = [{'label': 'tanh-gelu',
                                          'at': [8.8336016, -1.4293969, 7.0365161, -8.2317823]},
              'probe_training_without_dropout': {'shape': [2, 4, 3],
                                                 'norm': 15.346211,
-                                                'at': [8.8336016, -1.4293969, 7.0365161, -8.2317823]}}}]
+                                                'at': [8.8336016, -1.4293969, 7.0365161, -8.2317823]},
+             'probe_dropout_of_the_input': {'list': [{'shape': [],
+                                                      'norm': 1.0,
+                                                      'at': [0.76662162, -0.13694401, -0.94713246, 0.94176396]},
+                                                     {'shape': [],
+                                                      'norm': 3.0,
+                                                      'at': [2.2998648, -0.41083202, -2.8413974, 2.8252919]}]}}},
+ {'label': 'refused-only-when-called',
+  'hint': 'An unknown activation is refused only when the module is called. Look at the name in `__init__`: the '
+          'error belongs where the module is made.',
+  'prints': {'probe_unknown_when_made': {'is': 'none'},
+             'probe_capitals': {'is': 'none'},
+             'probe_longer_name': {'is': 'none'}}},
+ {'label': 'capitals-accepted',
+  'hint': 'The name "GELU" is taken for "gelu". There are two names, written as they are; anything else raises a '
+          '`ValueError`.',
+  'prints': {'probe_capitals': {'is': 'none'}}},
+ {'label': 'relu-by-default',
+  'hint': 'Without the argument `activation` you use the ReLU; the default is "gelu".',
+  'prints': {'probe_gelu': {'shape': [2, 4, 3],
+                            'norm': 9.3160111,
+                            'at': [4.0673648, 2.7842264, 3.3301098, 2.7823278]},
+             'probe_gelu_precisely': {'shape': [2, 4, 3],
+                                      'norm': 0.60541235,
+                                      'at': [0.74370242, 0.2037158, 0.34935939, -0.0092767619]},
+             'probe_one_token': {'shape': [1, 1, 3],
+                                 'norm': 1.7812613,
+                                 'at': [0.46908556, 0.92452122, 1.709694, -1.4386393]},
+             'probe_eval_with_dropout': {'shape': [2, 4, 3],
+                                         'norm': 9.3160111,
+                                         'at': [4.0673648, 2.7842264, 3.3301098, 2.7823278]},
+             'probe_training_without_dropout': {'shape': [2, 4, 3],
+                                                'norm': 9.3160111,
+                                                'at': [4.0673648, 2.7842264, 3.3301098, 2.7823278]}}},
+ {'label': 'dropout-on-the-input',
+  'hint': 'Your dropout acts on what goes into fc1. It comes after the activation, on the hidden layer.',
+  'prints': {'probe_dropped_values': {'list': [{'shape': [],
+                                                'norm': 10.84134,
+                                                'at': [8.3112056, -1.4846565, -10.268185, 10.209983]}]},
+             'probe_dropped_values_with_relu': {'list': [{'shape': [],
+                                                          'norm': 11.0,
+                                                          'at': [8.4328378, -1.5063841, -10.418457, 10.359404]}]},
+             'probe_units_dropped_together': {'is': True},
+             'probe_dropout_of_the_input': {'list': [{'shape': [], 'norm': 0.0, 'at': [0.0, 0.0, 0.0, 0.0]},
+                                                     {'shape': [],
+                                                      'norm': 0.66667,
+                                                      'at': [0.51108363, -0.09129646, -0.63142479, 0.62784578]},
+                                                     {'shape': [],
+                                                      'norm': 1.33333,
+                                                      'at': [1.0221596, -0.18259155, -1.2628401, 1.2556821]},
+                                                     {'shape': [],
+                                                      'norm': 2.0,
+                                                      'at': [1.5332432, -0.27388801, -1.8942649, 1.8835279]}]}}},
+ {'label': 'one-draw-for-a-token',
+  'hint': 'All hidden units of a token are dropped or kept together. Dropout draws for every unit on its own.',
+  'prints': {'probe_units_dropped_together': {'is': True}}}]
 
-explain = Explainer("q3_6", globals(), mistakes=MISTAKES, hidden_topics=['parameters', 'gelu', 'relu', 'other shapes', 'unknown activations', 'positions keep apart', 'dropout place', 'evaluation mode', 'gradients', 'float32', 'device'])
+explain = Explainer("q3_6", globals(), mistakes=MISTAKES, hidden_topics=['parameters', 'gelu', 'relu', 'other shapes', 'any leading axes', 'views', 'unknown activations', 'positions keep apart', 'dropout place', 'evaluation mode', 'gradients', 'float32', 'device'])
 
 """Public checks of q3_6: FeedForward."""
 
@@ -291,12 +362,12 @@ def test_position_wise(FeedForward):
     same(model(x[:, 1:3]), whole[:, 1:3], "the output of two tokens alone")
 
 
-@test_case(name='Any other activation than "gelu" or "relu" is a ValueError.')
+@test_case(name='Any other activation than "gelu" or "relu" is a ValueError when the module is made.')
 @explain
 def test_unknown_activation(FeedForward):
-    """Any other activation than "gelu" or "relu" is a ValueError."""
+    """Any other activation than "gelu" or "relu" is a ValueError when the module is made."""
     FeedForward(3, 5)
-    expect_value_error('FeedForward(3, 5, activation="tanh")', _build_and_call, FeedForward, "tanh")
+    expect_value_error('FeedForward(3, 5, "tanh")', FeedForward, 3, 5, "tanh")
 
 
 def _build_and_call(FeedForward, activation):
@@ -398,3 +469,33 @@ def probe_misspelt_activation(FeedForward):
 
 def probe_dtype(FeedForward):
     return str(FeedForward(3, 5)(torch.zeros(1, 2, 3)).dtype)
+
+
+def _outcome_of_making(FeedForward, activation):
+    FeedForward(3, 5)
+    return "ValueError" if raises_value_error(FeedForward, 3, 5, activation) else "none"
+
+
+def probe_unknown_when_made(FeedForward):
+    return _outcome_of_making(FeedForward, "tanh")
+
+
+def probe_capitals(FeedForward):
+    return _outcome_of_making(FeedForward, "GELU")
+
+
+def probe_longer_name(FeedForward):
+    return _outcome_of_making(FeedForward, "gelu_new")
+
+
+def probe_units_dropped_together(FeedForward):
+    values = _seen(FeedForward, 0.5)(torch.ones(1, 40, 3, dtype=F64)).detach()
+    return bool((values == values[..., :1]).all())
+
+
+def probe_dropout_of_the_input(FeedForward):
+    third = {"fc1.weight": torch.full((2, 3), 1 / 3), "fc1.bias": torch.zeros(2), "fc2.weight": torch.eye(3, 2),
+             "fc2.bias": torch.zeros(3)}
+    model = _model(FeedForward, 3, 2, "relu", 0.5, weights={k: v.to(F64) for k, v in third.items()})
+    model.train()
+    return sorted({round(v, 5) for v in model(torch.ones(1, 60, 3, dtype=F64)).detach().flatten().tolist()})

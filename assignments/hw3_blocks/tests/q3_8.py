@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q3_8"
 points = 12
 
-MADE_FROM = "e8d091f559737a04"
+MADE_FROM = "eeed0bae5d97b2bb"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'not-causal',
@@ -169,7 +169,8 @@ MISTAKES = [{'label': 'not-causal',
              'probe_dropout_on_self_attention_weights': {'error': 'StudentRaised'},
              'probe_dropout_on_cross_attention_weights': {'error': 'StudentRaised'},
              'probe_gradients': {'error': 'StudentRaised'},
-             'probe_ruled_out': {'error': 'StudentRaised'}}},
+             'probe_ruled_out': {'error': 'StudentRaised'},
+             'probe_dropout_in_the_feed_forward_layer': {'error': 'StudentRaised'}}},
  {'label': 'memory-never-read',
   'hint': "Another memory gives the same output: your second attention looks at the decoder's own tokens. Its keys "
           'and values come from the memory.',
@@ -734,9 +735,100 @@ MISTAKES = [{'label': 'not-causal',
  {'label': 'fused-kernel-in-self-attention',
   'hint': 'Your self-attention calls F.scaled_dot_product_attention, which this question rules out: use the '
           'MultiHeadAttention that you have.',
-  'prints': {'probe_ruled_out': {'list': [{'is': False}, {'is': True}, {'is': False}]}}}]
+  'prints': {'probe_ruled_out': {'list': [{'is': False}, {'is': True}, {'is': False}]}}},
+ {'label': 'no-dropout-in-the-feed-forward-layer',
+  'hint': "The hidden units of `ff` are never dropped: the feed-forward layer was made without the layer's "
+          '`dropout`.',
+  'prints': {'probe_dropout_in_the_feed_forward_layer': {'is': False}}},
+ {'label': 'post-norm-by-default',
+  'hint': 'Without the argument `norm_first` your layer is post-norm; the default is pre-norm, `norm_first=True`.',
+  'prints': {'probe_default': {'shape': [2, 4, 6],
+                               'norm': 8.9390211,
+                               'at': [6.854455, 2.8591278, 2.6696046, -4.8861708]},
+             'probe_memory_padding': {'shape': [2, 4, 6],
+                                      'norm': 9.0945513,
+                                      'at': [6.2185531, 2.0784417, 2.799833, -5.0597236]},
+             'probe_longer_target': {'shape': [2, 7, 6],
+                                     'norm': 13.323544,
+                                     'at': [4.0651851, -0.37076474, -4.2154218, 5.5330514]},
+             'probe_equal_lengths': {'shape': [2, 5, 6],
+                                     'norm': 10.298897,
+                                     'at': [6.8574263, 0.78793671, 2.4022088, -7.797525]},
+             'probe_one_token': {'shape': [2, 1, 6],
+                                 'norm': 4.2627259,
+                                 'at': [-0.6243343, -1.5714427, 5.5174523, -2.8445909]},
+             'probe_all_memory_padded': {'shape': [2, 4, 6],
+                                         'norm': 8.7794433,
+                                         'at': [6.752305, 3.3143073, -1.1971268, -3.3089022]},
+             'probe_small_entries': {'shape': [2, 4, 6],
+                                     'norm': 10.219033,
+                                     'at': [2.0082077, 2.369589, 1.922536, -4.629178]},
+             'probe_memory_is_not_normalised': {'shape': [2, 4, 6],
+                                                'norm': 7.2681601,
+                                                'at': [1.2267046, 0.5862594, 7.0093648, -1.8379461]},
+             'probe_evaluation': {'shape': [2, 4, 6],
+                                  'norm': 8.9390211,
+                                  'at': [6.854455, 2.8591278, 2.6696046, -4.8861708]},
+             'probe_training_without_dropout': {'shape': [2, 4, 6],
+                                                'norm': 8.9390211,
+                                                'at': [6.854455, 2.8591278, 2.6696046, -4.8861708]},
+             'probe_dropout_on_self_attention_branch': {'list': [{'shape': [],
+                                                                  'norm': 2.2361,
+                                                                  'at': [-1.7142426, 0.30622049, 2.1178829,
+                                                                         -2.1058784]},
+                                                                 {'shape': [],
+                                                                  'norm': 1.4142,
+                                                                  'at': [-1.0841563, 0.19366621, 1.3394347,
+                                                                         -1.3318426]},
+                                                                 {'shape': [],
+                                                                  'norm': 1.0,
+                                                                  'at': [-0.76662162, 0.13694401, 0.94713246,
+                                                                         -0.94176396]},
+                                                                 {'shape': [],
+                                                                  'norm': 0.7071,
+                                                                  'at': [-0.54207814, 0.096833107, 0.66971736,
+                                                                         -0.66592129]},
+                                                                 {'shape': [],
+                                                                  'norm': 0.0,
+                                                                  'at': [0.0, 0.0, 0.0, 0.0]},
+                                                                 {'shape': [],
+                                                                  'norm': 0.4472,
+                                                                  'at': [0.34283319, -0.061241359, -0.42355763,
+                                                                         0.42115684]},
+                                                                 {'shape': [],
+                                                                  'norm': 0.7071,
+                                                                  'at': [0.54207814, -0.096833107, -0.66971736,
+                                                                         0.66592129]},
+                                                                 {'shape': [],
+                                                                  'norm': 1.0,
+                                                                  'at': [0.76662162, -0.13694401, -0.94713246,
+                                                                         0.94176396]},
+                                                                 {'shape': [],
+                                                                  'norm': 1.4142,
+                                                                  'at': [1.0841563, -0.19366621, -1.3394347,
+                                                                         1.3318426]}]},
+             'probe_gradients': {'list': [{'shape': [2, 4, 6],
+                                           'norm': 2.2158044,
+                                           'at': [-0.16772679, 0.41423764, 0.38653429, -1.4462527]},
+                                          {'shape': [2, 5, 6],
+                                           'norm': 2.0152487,
+                                           'at': [0.30321971, 1.0181016, 1.1180848, 1.0810615]}]}}},
+ {'label': 'mask-of-the-first-row',
+  'hint': 'Every row of the batch gets the mask of the first one: keep memory_padding_mask as [B, S].',
+  'prints': {'probe_memory_padding': {'shape': [2, 4, 6],
+                                      'norm': 13.784914,
+                                      'at': [13.199172, 7.6785644, -6.2963686, 1.1730563]},
+             'probe_memory_padding_post_norm': {'shape': [2, 4, 6],
+                                                'norm': 8.9390211,
+                                                'at': [6.854455, 2.8591278, 2.6696046, -4.8861708]},
+             'probe_equal_lengths': {'shape': [2, 5, 6],
+                                     'norm': 16.80871,
+                                     'at': [7.3854439, 10.75894, -17.285484, 3.1091117]},
+             'probe_all_memory_padded': {'shape': [2, 4, 6],
+                                         'norm': 13.192641,
+                                         'at': [7.5089004, 7.3092604, -11.751043, 4.5115104]}}}]
 
-explain = Explainer("q3_8", globals(), mistakes=MISTAKES, hidden_topics=['agrees with torchs layer', 'memory padding agrees with torch', 'defaults', 'small entries', 'causality', 'memory padding never leaks', 'memory of nothing but padding', 'gradients', 'dropout on branches', 'dropout on attention weights', 'evaluation mode', 'on top of an encoder', 'float32', 'built from its parts', 'device'])
+explain = Explainer("q3_8", globals(), mistakes=MISTAKES, hidden_topics=['agrees with torchs layer', 'memory padding agrees with torch', 'defaults', 'small entries', 'causality', 'memory padding never leaks', 'memory of nothing but padding', 'gradients', 'dropout on branches', 'dropout on attention weights', 'dropout in the feed forward layer', 'without gradients', 'long sequences', 'evaluation mode', 'on top of an encoder', 'float32', 'built from its parts', 'device'])
 
 """Public checks of q3_8: DecoderLayer."""
 
@@ -936,3 +1028,8 @@ def probe_gradients(DecoderLayer):
 def probe_ruled_out(DecoderLayer):
     used = run_beside(functions_called, _mine(DecoderLayer, decoder_layer_state(_theirs(True))), *_inputs())
     return [any(call.endswith(name) for call in used) for name in RULED_OUT]
+
+
+def probe_dropout_in_the_feed_forward_layer(DecoderLayer):
+    units = {"ff.fc1.bias": torch.ones(WIDTH, dtype=F64), "ff.fc2.weight": torch.ones(D, WIDTH, dtype=F64)}
+    return len(_branch(DecoderLayer, "norm1.weight", **units)) > 2

@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q3_9"
 points = 10
 
-MADE_FROM = "2cdc28a457d34527"
+MADE_FROM = "9d6344668896bc50"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'mask-not-passed-on',
@@ -196,7 +196,37 @@ MISTAKES = [{'label': 'mask-not-passed-on',
              'probe_two_calls_differ': {'error': 'Wrong'},
              'probe_probabilities': {'error': 'Wrong'},
              'probe_a_second_model_with_the_same_weights': {'error': 'Wrong'},
-             'probe_token_zero_is_a_token': {'error': 'Wrong'}}}]
+             'probe_token_zero_is_a_token': {'error': 'Wrong'}}},
+ {'label': 'dropout-never-ends',
+  'hint': 'Two calls in evaluation mode give different logits: `F.dropout` is on unless you tell it whether the '
+          'module is training.',
+  'prints': {'probe_content_of_padding_moves': {'is': True},
+             'probe_amount_of_padding_moves': {'list': [{'is': True}, {'is': True}, {'is': True}]},
+             'probe_padded_places_that_move_one_layer': {'list': [{'is': True}, {'is': True}, {'is': True},
+                                                                  {'is': True}, {'is': True}]},
+             'probe_padded_places_that_move_no_layer': {'list': [{'is': True}, {'is': True}, {'is': True},
+                                                                 {'is': True}, {'is': True}]},
+             'probe_more_padding_moves_no_layer': {'is': True},
+             'probe_changes_in_padding': {'is': 'act together'},
+             'probe_more_padding_moves': {'is': True},
+             'probe_mask_of_false_moves': {'is': True},
+             'probe_rows_move_each_other': {'is': True},
+             'probe_two_calls_differ': {'is': True},
+             'probe_a_second_model_with_the_same_weights': {'is': True}}},
+ {'label': 'mask-of-the-first-row',
+  'hint': 'Every row of the batch gets the mask of the first one: keep the mask as [B, N].',
+  'prints': {'probe_content_of_padding_moves': {'is': True},
+             'probe_amount_of_padding_moves': {'list': [{'is': False}, {'is': True}, {'is': True}]},
+             'probe_padded_places_that_move_one_layer': {'list': [{'is': True}, {'is': True}, {'is': True},
+                                                                  {'is': True}, {'is': True}]},
+             'probe_changes_in_padding': {'is': 'act together'},
+             'probe_mask_counts': {'is': False}}},
+ {'label': 'positions-from-the-end',
+  'hint': 'Your positions depend on how long the row is with its padding: place 0 gets another vector when columns '
+          'are added. Count from the first token.',
+  'prints': {'probe_amount_of_padding_moves': {'list': [{'is': False}, {'is': True}, {'is': True}]},
+             'probe_more_padding_moves_no_layer': {'is': True},
+             'probe_more_padding_moves': {'is': True}}}]
 
 explain = Explainer("q3_9", globals(), mistakes=MISTAKES, hidden_topics=['shapes of logits', 'logits', 'contents of padding', 'amounts of padding', 'no mask', 'token zero', 'order of tokens', 'every real token counts', 'longest', 'rows keep apart', 'without gradients', 'gradients', 'everything is registered', 'learns', 'device'])
 

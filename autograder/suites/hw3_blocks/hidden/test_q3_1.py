@@ -7,6 +7,7 @@ import torch.nn.functional as F
 from autograder.suites.causes import same_or_because
 from autograder.suites.devices import device_ready
 from course_utils.checking import check, same, tensor
+from course_utils.other_calls import call_with_views
 
 F64 = torch.float64
 NO_GRADIENT = ("no gradient flows from the result to the inputs: it is cut off from them (numpy, `.detach()`, "
@@ -125,6 +126,33 @@ def test_scale_and_shift(layer_norm, rng):
         same(layer_norm(moved, gamma, beta, 0.0), before, f"the result for x {told}", rtol=1e-6, atol=1e-8)
     _value(layer_norm(1e6 * x, gamma, beta), 1e6 * x, gamma, beta, "the result for x times a million")
     same(layer_norm(-x, gamma, beta, 0.0), 2 * beta - before, "the result for -x", rtol=1e-6, atol=1e-8)
+
+
+def test_large_offsets(layer_norm, rng):
+    """Rows that lie far from 0, in float32 and in float64: the mean is taken away before anything is squared."""
+    for dtype, offset, room in ((torch.float32, 1e3, 0.03), (F64, 1e6, 1e-6)):
+        x, gamma, beta = _draw(rng, 5, 6, D=6, dtype=dtype)
+        x = x + offset * (1 + torch.rand(5, 6, 1, generator=rng, dtype=dtype))
+        exact = F.layer_norm(*(v.to(F64) if isinstance(v, torch.Tensor) else v for v in (x, (6,), gamma, beta)))
+        told = f"the result for rows near {offset:g} in {str(dtype).removeprefix('torch.')} (the mean of the squares " \
+               "less the square of the mean loses its digits there)"
+        same(tensor(layer_norm(x, gamma, beta), told, x.shape, dtype), exact, told, rtol=room, atol=room, dtype=False)
+
+
+def test_half_precision(layer_norm, rng):
+    """bfloat16 and float16 in, the same out: results keep the input's dtype."""
+    for dtype in (torch.bfloat16, torch.float16):
+        x, gamma, beta = (v.to(dtype) for v in _draw(rng, 3, 4))
+        got = tensor(layer_norm(x, gamma, beta), "the result", x.shape, dtype)
+        check(got.isfinite().all(), f"the result in {str(dtype).removeprefix('torch.')} is not finite")
+
+
+def test_views(layer_norm, in_box, rng):
+    """An x that is a view with other strides, such as a transposed tensor, is worth its values like any other."""
+    for lead in ((3, 4), (2, 3, 4), (4,)):
+        x, gamma, beta = _draw(rng, *lead)
+        got = in_box(call_with_views, layer_norm, x, gamma, beta)
+        _value(got, x, gamma, beta, f"the result for a transposed view of shape {list(x.shape)}")
 
 
 def test_rows_keep_apart(layer_norm, rng):

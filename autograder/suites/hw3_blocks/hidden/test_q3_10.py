@@ -8,7 +8,7 @@ from course_utils.checking import check, same, tensor
 from course_utils.patients import BAR, ENOUGH, FAULTS, RUNNERS, mended, patient, toy_batch, train_patient
 
 TOUCHED = {  # where a fault sits: parts of the model that a mending may write anew
-    "dead_relu": ("fc.",),
+    "dead_relu": ("fc.bias",),
     "no_positions": ("positions",),
     "zero_gains": ("norm",),
     "constant_weights": ("attn.", "fc", "head."),

@@ -8,6 +8,7 @@ from autograder.suites.causes import same_or_because
 from autograder.suites.devices import device_ready
 from course_utils.by_hand import without_autograd
 from course_utils.checking import Wrong, check, same, tensor
+from course_utils.other_calls import call_with_views
 
 F64 = torch.float64
 NAMES = ("dx", "dgamma", "dbeta")
@@ -158,6 +159,25 @@ def test_scales(layer_norm_backward, rng):
             got = _run(layer_norm_backward(dy, x, gamma, eps), x, gamma)
             _compare((got[0] * scale, *got[1:]), *(dy, x / scale, gamma), eps / scale**2, rtol=1e-6, atol=1e-8,
                      told=f" for entries near {scale:g} with eps = {eps:g} (dx times that size)")
+
+
+def test_large_offsets(layer_norm_backward, rng):
+    """Rows that lie far from 0 in float32: the mean is taken away before anything is squared."""
+    dy, x, gamma = _draw(rng, 5, 4, D=6, dtype=torch.float32)
+    x = x + 1e3 * (1 + torch.rand(5, 4, 1, generator=rng))
+    exact = _truth(*(v.to(F64) for v in (dy, x, gamma)))
+    for name, got, right in zip(NAMES, _run(layer_norm_backward(dy, x, gamma), x, gamma), exact, strict=True):
+        room = 0.03 * max(1.0, right.abs().max().item())
+        same(got, right, f"{name} for rows near 1000 in float32 (the mean of the squares less the square of the mean "
+             "loses its digits there)", rtol=0, atol=room, dtype=False)
+
+
+def test_views(layer_norm_backward, in_box, rng):
+    """Inputs that are views with other strides, such as transposed tensors, are worth their values like any other."""
+    for lead in ((3, 4), (2, 3, 4), (4,)):
+        dy, x, gamma = _draw(rng, *lead)
+        got = in_box(call_with_views, layer_norm_backward, dy, x, gamma)
+        _compare(got, dy, x, gamma, told=f" for transposed views of shape {list(x.shape)}")
 
 
 def test_what_changes_nothing(layer_norm_backward, rng):

@@ -7,6 +7,7 @@ import torch.nn.functional as F
 from autograder.suites.causes import same_or_because
 from autograder.suites.devices import device_ready
 from course_utils.checking import check, same, tensor
+from course_utils.other_calls import call_with_views
 
 F64 = torch.float64
 PLACES = {"same", "same row", "same column", "elsewhere"}
@@ -112,6 +113,32 @@ def test_constant_feature(batch_norm, rng):
     check(got.isfinite().all(), "a constant feature gives a result that is not finite: eps keeps the root above 0")
     same(got[:, 2], beta[2].expand(6), "the result for a constant feature")
     _value(got, x, gamma, beta, "the result")
+
+
+def test_batch_of_one(batch_norm, rng):
+    """A batch of one has nothing to compare with: mean x, variance 0, and beta comes out, never NaN or an error."""
+    for D in (4, 1):
+        x, gamma, beta = _draw(rng, 1, D)
+        got = tensor(batch_norm(x, gamma, beta), "the result for a batch of one", (1, D), F64)
+        check(got.isfinite().all(), "a batch of one gives a result that is not finite: is the variance divided by "
+              "B - 1?")
+        same(got, beta[None], "the result for a batch of one, against beta")
+
+
+def test_large_offsets(batch_norm, rng):
+    """Features that lie far from 0 in float32: the mean is taken away before anything is squared."""
+    x, gamma, beta = _draw(rng, 8, 5, dtype=torch.float32)
+    x = x + 1e3 * (1 + torch.rand(5, generator=rng))
+    exact = _by_hand(*(v.to(F64) for v in (x, gamma, beta)))
+    got = tensor(batch_norm(x, gamma, beta), "the result", x.shape, torch.float32)
+    same(got, exact, "the result for features near 1000 in float32 (the mean of the squares less the square of the "
+         "mean loses its digits there)", rtol=0.03, atol=0.03, dtype=False)
+
+
+def test_views(batch_norm, in_box, rng):
+    """An x that is a view with other strides, such as a transposed tensor, is worth its values like any other."""
+    x, gamma, beta = _draw(rng)
+    _value(in_box(call_with_views, batch_norm, x, gamma, beta), x, gamma, beta, "the result for a transposed view")
 
 
 def test_gradients(batch_norm, rng):

@@ -8,6 +8,7 @@ import torch
 from autograder.suites.causes import same_or_because
 from course_utils.checking import check, number, same
 from course_utils.derivations import assert_lines
+from course_utils.other_calls import reads_values
 
 F64 = torch.float64
 POINTS = ((4, 1.3, 0.7), (7, -0.6, 2.5), (3, -2.2, -1.1), (12, 0.4, 0.0))  # d, gamma, beta
@@ -121,6 +122,13 @@ def test_position_does_not_count(radius_lines, rng):
                               ("with beta = 20", x, 20.0), ("of two entries", x[:2], 0.5)):
         for i, value in enumerate(_lines(radius_lines, moved, gamma, beta)):
             same(value, 1.4 * math.sqrt(len(moved)), f"line {i} (counting from 0) for x {told}", rtol=1e-6)
+
+
+def test_proof_looks_at_x(radius_lines, in_box, rng):
+    """The first line is taken from the definition, so the proof looks at the entries of x, not at their number only."""
+    for d, gamma, beta in POINTS[:2]:
+        check(in_box(reads_values, radius_lines, _draw(rng, d), gamma, beta), "radius_lines never looks at the entries "
+              "of x: its first line is the norm of y - beta, with y from layer norm of x")
 
 
 def test_float32(radius_lines, rng):

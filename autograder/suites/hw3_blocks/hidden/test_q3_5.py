@@ -7,6 +7,7 @@ import torch
 
 from autograder.suites.causes import same_or_because
 from course_utils.checking import Wrong, check, same, tensor
+from course_utils.other_calls import call_with_default_dtype
 
 F64 = torch.float64
 
@@ -94,12 +95,24 @@ def test_shape_and_dtype(sinusoidal_encoding):
         check(got.abs().max() <= 1 + 1e-6, "an entry is larger than 1")
 
 
-def test_many_positions(sinusoidal_encoding):
-    """Far positions are right too."""
-    got = tensor(sinusoidal_encoding(512, 12), "the table", (512, 12))
-    for t in (100, 255, 400, 511):
-        expected = torch.tensor([_entry(t, c, 12) for c in range(12)], dtype=F64)
-        same(got[t], expected, f"row {t} of sinusoidal_encoding(512, 12)", rtol=0, atol=1e-3, dtype=False)
+def test_many_positions(sinusoidal_encoding, rng):
+    """Far positions and wide tables are right too: n and d have no limit."""
+    for n, d in ((512, 12), (int(torch.randint(5500, 6500, (1,), generator=rng)), 4), (40, 512)):
+        got = tensor(sinusoidal_encoding(n, d), f"sinusoidal_encoding({n}, {d})", (n, d))
+        for t in (n // 5, n // 2, n - 2, n - 1):
+            same(got[t], _at(t, d), f"row {t} of sinusoidal_encoding({n}, {d})", rtol=0, atol=1e-3 + 1e-6 * n,
+                 dtype=False)
+
+
+def test_other_default_dtype(sinusoidal_encoding, shift_matrix, in_box):
+    """Table and matrix come in the default dtype of the moment, float64 too, also after a call in float32."""
+    for told, function, args, expected in (("the table", sinusoidal_encoding, (6, 5), _table(6, 5)),
+                                           ("the matrix", shift_matrix, (3, 6), _turns(3, 6))):
+        for dtype in (torch.float32, F64, torch.float32):
+            got = tensor(in_box(call_with_default_dtype, function, dtype, *args), told, expected.shape)
+            check(got.dtype == dtype, f"{told} is {str(got.dtype).removeprefix('torch.')} while the default dtype is "
+                  f"{str(dtype).removeprefix('torch.')}")
+            same(got, expected, told, rtol=0, atol=1e-4, dtype=False)
 
 
 def test_every_row_has_one_length(sinusoidal_encoding):
@@ -116,6 +129,13 @@ def _shift(shift_matrix, offset, d):
     M = tensor(shift_matrix(offset, d), f"shift_matrix({offset}, {d})", (d, d))
     check(M.is_floating_point() and M.isfinite().all(), f"shift_matrix({offset}, {d}) is not a finite real matrix")
     return M.to(F64)
+
+
+def _turns(offset, d):
+    """The matrix by its formula: along the diagonal, one turn for each pair."""
+    angle = offset * 10000 ** (-torch.arange(0, d, 2, dtype=F64) / d)
+    rows = torch.stack([angle.cos(), angle.sin(), -angle.sin(), angle.cos()], -1).reshape(-1, 2, 2)
+    return torch.block_diag(*rows)
 
 
 def _moves(M, offset, d, positions, atol):
@@ -155,7 +175,11 @@ def test_shifts(shift_matrix):
 def test_shift_back(shift_matrix):
     """A negative offset goes back, and no offset is the identity."""
     for offset, d in ((-1, 6), (-4, 8), (-10, 4)):
-        _moves(_shift(shift_matrix, offset, d), offset, d, range(-offset, 40, 3), 1e-4)
+        M = _shift(shift_matrix, offset, d)
+        check((M - _turns(-offset, d)).abs().max() > 1e-4 or
+              (_shift(shift_matrix, -offset, d) - M).abs().max() > 1e-4,
+              f"shift_matrix({offset}, {d}) is the same as shift_matrix({-offset}, {d}): the sign of offset is lost")
+        _moves(M, offset, d, range(-offset, 40, 3), 1e-4)
     same(_shift(shift_matrix, 0, 6), torch.eye(6, dtype=F64), "shift_matrix(0, 6)", rtol=0, atol=1e-5)
 
 
@@ -163,6 +187,15 @@ def test_far_shift(shift_matrix):
     """Large offsets, and positions far away."""
     for offset, d in ((100, 6), (1000, 8), (-500, 4)):
         _moves(_shift(shift_matrix, offset, d), offset, d, (max(0, -offset), 700, 5000), 2e-3)
+
+
+def test_wide_matrices(shift_matrix, rng):
+    """Wide matrices are right in every entry: slow pairs hardly turn, so a fit to some positions does not find them."""
+    for d in (32, 64, 128):
+        offset = int(torch.randint(1, 30, (1,), generator=rng))
+        same(_shift(shift_matrix, offset, d), _turns(offset, d), f"shift_matrix({offset}, {d}), against the turns of "
+             "its pairs (it is worked out, not fitted)", rtol=0, atol=1e-3)
+        _moves(_shift(shift_matrix, -offset, d), -offset, d, (offset, 50), 1e-3)
 
 
 def test_shifts_add_up(shift_matrix):

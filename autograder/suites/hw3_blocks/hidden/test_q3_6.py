@@ -10,6 +10,7 @@ from autograder.judge.expect import raises
 from autograder.suites.causes import same_or_because
 from autograder.suites.devices import device_ready
 from course_utils.checking import check, same, tensor
+from course_utils.other_calls import call_with_views
 
 F64 = torch.float64
 D, WIDTH = 4, 7
@@ -98,12 +99,36 @@ def test_other_shapes(FeedForward, rng):
                             _causes(x, w, activation))
 
 
-def test_unknown_activations(FeedForward):
-    """Any other activation is a ValueError, also one that torch would know."""
+def test_any_leading_axes(FeedForward, rng):
+    """One vector alone, a matrix, and a batch with two more axes: [..., D] gives [..., D]."""
+    w = _draw(rng)
+    model = _loaded(FeedForward, w)
+    for lead in ((), (1,), (3,), (2, 3, 4), (2, 1, 3, 2)):
+        x = 1.5 * torch.randn(*lead, D, generator=rng, dtype=F64)
+        what = f"the output for x of shape {list(x.shape)}"
+        same_or_because(tensor(model(x), what, x.shape, F64), _forward(x, w, F.gelu), what, _causes(x, w, F.gelu))
+
+
+def test_views(FeedForward, in_box, rng):
+    """An x that is a view with other strides is worth its values like any other, with and without gradients."""
+    w, x = _draw(rng), _x(rng)
+    for name, activation in ACTIVATIONS.items():
+        model = _loaded(FeedForward, w, name)
+        for grad in (True, False):
+            with torch.set_grad_enabled(grad):
+                got, plain = in_box(call_with_views, model, x), model(x)
+            same(got, _forward(x, w, activation), f"the output for a transposed view with {name}")
+            same(plain, _forward(x, w, activation), f"the output with {name}{'' if grad else ' under torch.no_grad'}")
+
+
+@pytest.mark.parametrize("kind", ["others", "nearly"])
+def test_unknown_activations(FeedForward, kind):
+    """Any other activation is a ValueError when the module is made, also one that torch knows or that is misspelt."""
     FeedForward(D, WIDTH)
-    for activation in ("tanh", "silu", "swish", ""):
-        with raises(ValueError, f"FeedForward with activation={activation!r}"):
-            FeedForward(D, WIDTH, activation)(torch.zeros(1, 2, D))
+    names = {"others": ("tanh", "silu", "swish", ""), "nearly": ("GELU", "ReLU", "gelu_new", "relu6", "gel")}[kind]
+    for activation in names:
+        with raises(ValueError, f"making FeedForward with activation={activation!r}"):
+            FeedForward(D, WIDTH, activation)
 
 
 def test_positions_keep_apart(FeedForward, rng):
@@ -123,7 +148,7 @@ def test_positions_keep_apart(FeedForward, rng):
 def test_dropout_place(FeedForward, rng):
     """In training mode dropout acts after the activation: a unit becomes 0, or grows by 1 / (1 - p); fc2 follows."""
     p, z, bias = 0.3, 1.0, 10.0
-    w = {"fc1.weight": torch.zeros(5, 3, dtype=F64), "fc1.bias": torch.full((5,), z, dtype=F64),
+    w = {"fc1.weight": torch.full((5, 3), z / 3, dtype=F64), "fc1.bias": torch.zeros(5, dtype=F64),
          "fc2.weight": torch.eye(3, 5, dtype=F64), "fc2.bias": torch.full((3,), bias, dtype=F64)}
     model = _loaded(FeedForward, w, dropout=p)
     model.train()
@@ -132,6 +157,8 @@ def test_dropout_place(FeedForward, rng):
     kept, seen = unit / (1 - p), sorted({round(v, 6) for v in got.flatten().tolist()})
     check(seen != [round(unit, 6)], f"dropout={p} changes nothing in training mode")
     early, late = F.gelu(torch.tensor(z / (1 - p), dtype=F64)).item(), (unit + bias) / (1 - p) - bias
+    third = round(F.gelu(torch.tensor(z / 3 / (1 - p), dtype=F64)).item(), 6)  # two of the three inputs dropped
+    check(third not in seen, "dropout acts on the input of fc1; it comes after the activation, before fc2")
     for value, told in ((early, "dropout acts before the activation; it comes after it"),
                         (late, "dropout acts on the output of fc2; it comes after the activation, before fc2"),
                         (kept / (1 - p), "dropout acts twice"),
@@ -142,6 +169,10 @@ def test_dropout_place(FeedForward, rng):
           f"with dropout={p}, a unit of {unit:.4g} becomes {seen[:4]}, expected 0 or {kept:.4g}")
     dropped = (got < kept / 2).double().mean().item()
     check(abs(dropped - p) < 0.05, f"dropout={p} drops {dropped:.0%} of the units")
+    gone = got < kept / 2  # [20, 50, 3]
+    for axis, told in ((2, "all units of a token"), (1, "all tokens of a sequence"), (0, "all sequences of a batch")):
+        check(not (gone == gone.narrow(axis, 0, 1)).all(), f"{told} are dropped or kept together; every unit of every "
+              "token is drawn on its own")
 
 
 def test_evaluation_mode(FeedForward, rng):

@@ -11,6 +11,7 @@ from torch import nn
 from autograder.suites.causes import same_or_because
 from autograder.suites.devices import device_ready
 from course_utils.checking import Wrong, check, same, tensor
+from course_utils.other_calls import call_with_views
 from course_utils.torch_weights import encoder_layer_state
 from course_utils.work import functions_called
 
@@ -203,7 +204,7 @@ def test_padding_never_leaks(EncoderLayer, rng, norm_first):
     theirs, x = _theirs(rng, norm_first), _x(rng)
     layer = _mine(EncoderLayer, encoder_layer_state(theirs), norm_first=norm_first)
     before = _run(layer, x, PADDING)
-    wild = x + 100 * torch.randn(4, 5, D, generator=rng, dtype=F64) * PADDING[..., None]
+    wild = x + 1e4 * torch.randn(4, 5, D, generator=rng, dtype=F64) * PADDING[..., None]
     same(_run(layer, wild, PADDING)[~PADDING], before[~PADDING], "the output at the real positions, after a change in "
          "the padding")
     longer = torch.cat([x, _x(rng, 4, 3)], 1), torch.cat([PADDING, torch.ones(4, 3, dtype=torch.bool)], 1)
@@ -218,10 +219,11 @@ def test_padding_never_leaks(EncoderLayer, rng, norm_first):
           "attention reach it?")
 
 
-def test_nothing_but_padding(EncoderLayer, rng):
-    """A row that is all padding gives finite outputs and gradients, and leaves the other rows alone."""
-    theirs, x = _theirs(rng), _x(rng).requires_grad_()
-    layer = _mine(EncoderLayer, encoder_layer_state(theirs))
+@ORDERS
+def test_nothing_but_padding(EncoderLayer, rng, norm_first):
+    """A row that is all padding gets o_proj's bias from the attention, never NaN; the other rows stay as they are."""
+    theirs, x = _theirs(rng, norm_first), _x(rng).requires_grad_()
+    layer = _mine(EncoderLayer, encoder_layer_state(theirs), norm_first=norm_first)
     padding = PADDING.clone()
     padding[2] = True
     got = tensor(layer(x, key_padding_mask=padding), "the output", x.shape, F64)
@@ -229,6 +231,18 @@ def test_nothing_but_padding(EncoderLayer, rng):
     rows = [0, 1, 3]
     expected = theirs(x.detach()[rows], src_key_padding_mask=PADDING[rows])
     same(got[rows][~PADDING[rows]], expected[~PADDING[rows]], "the output of the other rows")
+    blind = copy.deepcopy(theirs)  # values of zero: the attention gives its output bias
+    blind.self_attn.in_proj_weight.data[2 * D :] = 0
+    blind.self_attn.in_proj_bias.data[2 * D :] = 0
+    row, w = x.detach()[2:3], encoder_layer_state(theirs)
+    right = blind(row)
+    bare = {name: 0 * value if "o_proj" in name else value for name, value in w.items()}
+    same_or_because(got[2:3], right, "the output of the row that is all padding (attention over nothing is 0, so its "
+                    "branch is o_proj's bias)", {
+        "the row attends as if nothing were padding": theirs(row),
+        "o_proj's bias is missing": _by_hand(row, bare, None, "pre" if norm_first else "post"),
+        "the output is 0": torch.zeros_like(right),
+    })
     got[~padding].sum().backward()
     check(x.grad.isfinite().all(), "a row that is all padding gives gradients that are not finite")
     check(all(g is None or g.isfinite().all() for g in layer.grads().values()), "a row that is all padding gives the "
@@ -280,6 +294,10 @@ def test_dropout_on_branches(EncoderLayer, rng, branch, norm_first):
         check(round(kept**2, 6) not in seen, f"dropout acts twice on the output of the {name} branch")
         check(len(seen) == 2 and abs(seen[0]) < 1e-6 and abs(seen[1] - kept) < 1e-5,
               f"with dropout={p}, a {name} branch of 1 adds {seen[:4]}, expected 0 or {kept:.4g}")
+        gone = added.abs() < 1e-6  # [10, 40, D]
+        for axis, told in ((2, "all entries of a token"), (1, "all tokens of a sequence"), (0, "all rows of a batch")):
+            check(not (gone == gone.narrow(axis, 0, 1)).all(), f"{told} lose the {name} branch together; every entry "
+                  "is dropped or kept on its own")
     spread = added.amax(-1) - added.amin(-1) > 0.1  # rows in which something was dropped
     check(spread.any(), f"with dropout={p} the {name} branch is added whole: dropout belongs on every branch")
     middle = (added.amax(-1, keepdim=True) + added.amin(-1, keepdim=True)) / 2
@@ -302,6 +320,44 @@ def test_dropout_on_attention_weights(EncoderLayer, rng):
           "pass dropout on to the attention")
     check(abs(added.mean().item() - 1) < 0.12, f"dropout changes what is added on average: {added.mean().item():.2f}, "
           "expected 1")
+
+
+def test_dropout_in_the_feed_forward_layer(EncoderLayer, rng):
+    """In training mode dropout also acts inside ff, on its hidden units, so that their sum is right on average only."""
+    p, unit = 0.3, F.gelu(torch.ones(1, dtype=F64)).item()
+    share = torch.full((D, WIDTH), 1 / (WIDTH * unit), dtype=F64)
+    layer = _mine(EncoderLayer, _constant("norm1.weight", **{
+        "ff.fc1.bias": torch.ones(WIDTH, dtype=F64), "ff.fc2.weight": share}), dropout=p)
+    x = torch.randn(80, 6, D, generator=rng, dtype=F64)
+    same(_run(layer, x), x + 1, "the output in evaluation mode, when every hidden unit adds its share of 1")
+    layer.train()
+    added = (_run(layer, x) - x).detach()
+    kept = added[added.abs() > 1e-9] * (1 - p)  # what dropout on the branch left
+    check(((kept - 1).abs() > 1e-6).double().mean() > 0.5, f"with dropout={p} the hidden units of ff are never "
+          "dropped: pass dropout on to the feed-forward layer")
+    check(abs(added.mean().item() - 1) < 0.12, f"dropout changes what is added on average: {added.mean().item():.2f}, "
+          "expected 1")
+
+
+@ORDERS
+def test_without_gradients(EncoderLayer, in_box, rng, norm_first):
+    """Under torch.no_grad, and for an x that is a view with other strides, the output is the same; x stays as it is."""
+    theirs, x = _theirs(rng, norm_first), _x(rng)
+    layer = _mine(EncoderLayer, encoder_layer_state(theirs), norm_first=norm_first)
+    for padding in (None, PADDING):
+        with torch.no_grad():
+            _value(_run(layer, x, padding), theirs, x, "the output under torch.no_grad", norm_first, padding)
+        got = tensor(in_box(call_with_views, layer, x, padding), "the output for a transposed view", x.shape, F64)
+        _value(got, theirs, x, "the output for a transposed view", norm_first, padding)
+
+
+def test_long_sequences(EncoderLayer, rng):
+    """Longer sequences, with padding from row to row and without, are no different."""
+    theirs, N = _theirs(rng), int(torch.randint(40, 60, (1,), generator=rng))
+    layer, x = _mine(EncoderLayer, encoder_layer_state(theirs)), _x(rng, 3, N)
+    padding = torch.arange(N) >= torch.tensor([[N], [N // 2], [3]])
+    for mask in (None, padding):
+        _value(_run(layer, x, mask), theirs, x, f"the output for {N} tokens", True, mask)
 
 
 @ORDERS
@@ -351,14 +407,18 @@ def test_float32(EncoderLayer, rng):
 @pytest.mark.weight(2)
 def test_built_from_its_parts(EncoderLayer, in_box, rng):
     """It is built from its parts, not with torch's own layer, nn.MultiheadAttention or scaled_dot_product_attention."""
+    used = set()
     for norm_first in (True, False):
         layer = EncoderLayer(D, HEADS, WIDTH, norm_first=norm_first)
-        layer.eval()
-        for options in ({}, {"key_padding_mask": PADDING}):
-            used = in_box(functions_called, layer, _x(rng).float(), **options)
-            for name in ("multi_head_attention_forward", "scaled_dot_product_attention", "_layer_fwd"):
-                check(not any(str(call).endswith(name) for call in used), f"the answer calls torch's {name}, which "
-                      "this question rules out: it is what you are to build")
+        for mode, grad in ((layer.eval, True), (layer.eval, False), (layer.train, False), (layer.train, True)):
+            mode()
+            for options in ({}, {"key_padding_mask": PADDING}):
+                with torch.set_grad_enabled(grad):
+                    used.update(map(str, in_box(functions_called, layer, _x(rng).float(), **options)))
+    for name in ("multi_head_attention_forward", "native_multi_head_attention", "scaled_dot_product_attention",
+                 "_layer_fwd"):
+        check(not any(call.endswith(name) for call in used), f"the answer calls torch's {name}, which this question "
+              "rules out: it is what you are to build")
 
 
 @pytest.mark.weight(0.5)

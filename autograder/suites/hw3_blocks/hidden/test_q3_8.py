@@ -11,6 +11,7 @@ from torch import nn
 from autograder.suites.causes import same_or_because
 from autograder.suites.devices import device_ready
 from course_utils.checking import Wrong, check, same, tensor
+from course_utils.other_calls import call_with_views
 from course_utils.torch_weights import decoder_layer_state, encoder_layer_state
 from course_utils.work import functions_called
 
@@ -243,7 +244,7 @@ def test_memory_padding_never_leaks(DecoderLayer, rng, norm_first):
     layer = _mine(DecoderLayer, decoder_layer_state(theirs), norm_first=norm_first)
     x, memory = _draw(rng)
     before = _run(layer, x, memory, PADDING)
-    wild = memory + 100 * torch.randn(3, S, D, generator=rng, dtype=F64) * PADDING[..., None]
+    wild = memory + 1e4 * torch.randn(3, S, D, generator=rng, dtype=F64) * PADDING[..., None]
     same(_run(layer, x, wild, PADDING), before, "the output after a change in the memory's padding")
     more = torch.cat([memory, _second(rng)], 1), torch.cat([PADDING, torch.ones(3, 2, dtype=torch.bool)], 1)
     same(_run(layer, x, *more), before, "the output with more padding in the memory")
@@ -260,10 +261,11 @@ def _second(rng):
     return torch.randn(3, 2, D, generator=rng, dtype=F64)
 
 
-def test_memory_of_nothing_but_padding(DecoderLayer, rng):
+@ORDERS
+def test_memory_of_nothing_but_padding(DecoderLayer, rng, norm_first):
     """A row whose memory is all padding gets o_proj's bias from the cross-attention; never NaN, gradients included."""
-    theirs = _theirs(rng)
-    layer = _mine(DecoderLayer, decoder_layer_state(theirs))
+    theirs = _theirs(rng, norm_first)
+    layer = _mine(DecoderLayer, decoder_layer_state(theirs), norm_first=norm_first)
     x, memory = _draw(rng)
     padding = PADDING.clone()
     padding[1] = True
@@ -334,6 +336,10 @@ def test_dropout_on_branches(DecoderLayer, rng, name, norm_first):
         check(round(kept**2, 6) not in seen, f"dropout acts twice on the output of the {name} branch")
         check(len(seen) == 2 and abs(seen[0]) < 1e-6 and abs(seen[1] - kept) < 1e-5,
               f"with dropout={p}, a {name} branch of 1 adds {seen[:4]}, expected 0 or {kept:.4g}")
+        gone = added.abs() < 1e-6  # [10, 40, D]
+        for axis, told in ((2, "all entries of a token"), (1, "all tokens of a sequence"), (0, "all rows of a batch")):
+            check(not (gone == gone.narrow(axis, 0, 1)).all(), f"{told} lose the {name} branch together; every entry "
+                  "is dropped or kept on its own")
     spread = added.amax(-1) - added.amin(-1) > 0.1  # rows in which something was dropped
     check(spread.any(), f"with dropout={p} the {name} branch is added whole: dropout belongs on every branch")
     middle = (added.amax(-1, keepdim=True) + added.amin(-1, keepdim=True)) / 2
@@ -355,6 +361,51 @@ def test_dropout_on_attention_weights(DecoderLayer, rng, part):
           "pass dropout on to the attention")
     check(abs(added.mean().item() - 1) < 0.15, f"dropout changes what is added on average: {added.mean().item():.2f}, "
           "expected 1")
+
+
+def test_dropout_in_the_feed_forward_layer(DecoderLayer, rng):
+    """In training mode dropout also acts inside ff, on its hidden units, so that their sum is right on average only."""
+    p, unit = 0.3, F.gelu(torch.ones(1, dtype=F64)).item()
+    share = torch.full((D, WIDTH), 1 / (WIDTH * unit), dtype=F64)
+    layer = _mine(DecoderLayer, _constant("norm1.weight", **{
+        "ff.fc1.bias": torch.ones(WIDTH, dtype=F64), "ff.fc2.weight": share}), dropout=p)
+    x, memory = _draw(rng, 80, 6, 5)
+    same(_run(layer, x, memory), x + 1, "the output in evaluation mode, when every hidden unit adds its share of 1")
+    layer.train()
+    added = (_run(layer, x, memory) - x).detach()
+    kept = added[added.abs() > 1e-9] * (1 - p)  # what dropout on the branch left
+    check(((kept - 1).abs() > 1e-6).double().mean() > 0.5, f"with dropout={p} the hidden units of ff are never "
+          "dropped: pass dropout on to the feed-forward layer")
+    check(abs(added.mean().item() - 1) < 0.12, f"dropout changes what is added on average: {added.mean().item():.2f}, "
+          "expected 1")
+
+
+@ORDERS
+def test_without_gradients(DecoderLayer, in_box, rng, norm_first):
+    """Under torch.no_grad, and for views with other strides, the output is the same; x and memory stay as they are."""
+    theirs = _theirs(rng, norm_first)
+    x, memory = _draw(rng)
+    layer = _mine(DecoderLayer, decoder_layer_state(theirs), norm_first=norm_first)
+    for padding in (None, PADDING):
+        with torch.no_grad():
+            got = _run(layer, x, memory, padding)
+        _value(got, theirs, x, memory, "the output under torch.no_grad", norm_first, padding)
+        got = tensor(in_box(call_with_views, layer, x, memory, padding), "the output for views", x.shape, F64)
+        _value(got, theirs, x, memory, "the output for transposed views", norm_first, padding)
+
+
+@ORDERS
+def test_long_sequences(DecoderLayer, rng, norm_first):
+    """Long targets are causal too, and long memories are read to their end, T above S and below."""
+    theirs = _theirs(rng, norm_first)
+    layer = _mine(DecoderLayer, decoder_layer_state(theirs), norm_first=norm_first)
+    some = int(torch.randint(40, 60, (1,), generator=rng))
+    for length, source in ((some, 20), (20, some), (some, some)):
+        x, memory = _draw(rng, 2, length, source)
+        padding = torch.arange(source) >= torch.tensor([[source], [source // 2]])
+        for mask in (None, padding):
+            _value(_run(layer, x, memory, mask), theirs, x, memory, f"the output for T = {length} and S = {source}",
+                   norm_first, mask)
 
 
 def test_evaluation_mode(DecoderLayer, rng):
@@ -397,14 +448,18 @@ def test_float32(DecoderLayer, rng):
 @pytest.mark.weight(2)
 def test_built_from_its_parts(DecoderLayer, in_box, rng):
     """It is built from its parts, not with torch's own layer, nn.MultiheadAttention or scaled_dot_product_attention."""
+    used = set()
     for norm_first in (True, False):
         layer = DecoderLayer(D, HEADS, WIDTH, norm_first=norm_first)
-        layer.eval()
-        for options in ({}, {"memory_padding_mask": PADDING}):
-            used = in_box(functions_called, layer, *(v.float() for v in _draw(rng)), **options)
-            for name in ("multi_head_attention_forward", "scaled_dot_product_attention", "_layer_fwd"):
-                check(not any(str(call).endswith(name) for call in used), f"the answer calls torch's {name}, which "
-                      "this question rules out: it is what you are to build")
+        for mode, grad in ((layer.eval, True), (layer.eval, False), (layer.train, False), (layer.train, True)):
+            mode()
+            for options in ({}, {"memory_padding_mask": PADDING}):
+                with torch.set_grad_enabled(grad):
+                    used.update(map(str, in_box(functions_called, layer, *(v.float() for v in _draw(rng)), **options)))
+    for name in ("multi_head_attention_forward", "native_multi_head_attention", "scaled_dot_product_attention",
+                 "_layer_fwd"):
+        check(not any(call.endswith(name) for call in used), f"the answer calls torch's {name}, which this question "
+              "rules out: it is what you are to build")
 
 
 @pytest.mark.weight(0.5)

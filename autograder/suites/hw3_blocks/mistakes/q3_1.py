@@ -119,3 +119,39 @@ def layer_norm(x, gamma, beta, eps=1e-5):
     x -= x.mean(-1, keepdim=True)
     var = (x * x).mean(-1, keepdim=True)
     return gamma * x / torch.sqrt(var + eps) + beta
+
+
+# %% difference-of-squares
+"""Far from 0 your variance is lost: the mean of the squares less the square of the mean is a small difference of two
+huge numbers. Take the mean away first, then square."""
+def layer_norm(x, gamma, beta, eps=1e-5):
+    mean = x.mean(-1, keepdim=True)
+    var = ((x * x).mean(-1, keepdim=True) - mean * mean).clamp_min(0)
+    return gamma * (x - mean) / torch.sqrt(var + eps) + beta
+
+
+# %% view-of-any-x
+"""A transposed x ends in an error: `view` works only where the memory lies in that order. `reshape` always does, and
+along the last axis neither is needed."""
+def layer_norm(x, gamma, beta, eps=1e-5):
+    rows = x.view(-1, x.shape[-1])
+    mean = rows.mean(-1, keepdim=True)
+    var = rows.var(-1, keepdim=True, unbiased=False)
+    return (gamma * (rows - mean) / torch.sqrt(var + eps) + beta).view(x.shape)
+
+
+# %% half-precision-lost
+"""bfloat16 goes in and float32 comes out: results keep the input's dtype, so cast back at the end."""
+def layer_norm(x, gamma, beta, eps=1e-5):
+    wide = x if x.dtype == torch.float64 else x.float()
+    mean = wide.mean(-1, keepdim=True)
+    var = wide.var(-1, keepdim=True, unbiased=False)
+    return gamma * (wide - mean) / torch.sqrt(var + eps) + beta
+
+
+# %% float32-inside
+"""Your float64 results are right to seven digits only: somewhere inside you go through float32."""
+def layer_norm(x, gamma, beta, eps=1e-5):
+    z = x.float()
+    z = (z - z.mean(-1, keepdim=True)) / (z.var(-1, unbiased=False, keepdim=True) + eps).sqrt()
+    return (z * gamma + beta).to(x.dtype)

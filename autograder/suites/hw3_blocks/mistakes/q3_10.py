@@ -16,8 +16,8 @@ def dead_transformer_fix(model):
 
 
 # %% everything-drawn-anew
-"""Your models train, and so they should: nothing is left of the ones that came in. A healthy model came back with
-other weights. Mend what is sick and keep the rest."""
+"""Your models train, and so they should: nothing is left of the ones that came in, and weights that were good are
+gone. Mend what is sick and keep the rest."""
 def dead_transformer_fix(model):
     return type(model)()
 
@@ -107,8 +107,8 @@ def dead_transformer_fix(model):
 
 
 # %% eval-against-dropout
-"""You switch the dropout to evaluation mode, and the training run switches it back: change the rate, not the
-mode."""
+"""In training one patient still drops nearly all of each branch: look at the rate of its dropouts. Evaluation mode is
+no cure, since the training run switches back: change the rate, not the mode."""
 @torch.no_grad()
 def dead_transformer_fix(model):
     model.requires_grad_(True)
@@ -280,3 +280,11 @@ def dead_transformer_fix(model):
             module.reset_parameters()
         if isinstance(module, nn.Linear) and module.bias.max() < -1:
             nn.init.zeros_(module.bias)
+
+
+# %% good-weights-drawn-anew
+"""You draw a whole layer anew where its bias alone was sick: the weights were good. Mend the bias and keep them."""
+def dead_transformer_fix(model, right=dead_transformer_fix):
+    if model.fc.bias.max() < -1:
+        model.fc.reset_parameters()
+    return right(model)

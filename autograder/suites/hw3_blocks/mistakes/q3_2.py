@@ -166,3 +166,14 @@ def layer_norm_backward(dy, x, gamma, eps=1e-5):
     shape, zero = (x.shape[-1],), torch.zeros_like(gamma)
     _, mean, rstd = torch.native_layer_norm(x, shape, gamma, zero, eps)
     return torch.ops.aten.native_layer_norm_backward(dy, x, shape, mean, rstd, gamma, zero, [True, True, True])
+
+
+# %% sum-over-no-axes
+"""For a single vector your dgamma is one number: `sum(())` with no axes adds everything up. Reshape to rows first."""
+def layer_norm_backward(dy, x, gamma, eps=1e-5):
+    centred = x - x.mean(-1, keepdim=True)
+    s = torch.sqrt(centred.square().mean(-1, keepdim=True) + eps)
+    x_hat, g = centred / s, gamma * dy
+    dx = (g - g.mean(-1, keepdim=True) - x_hat * (g * x_hat).mean(-1, keepdim=True)) / s
+    axes = tuple(range(x.ndim - 1))
+    return dx, (dy * x_hat).sum(axes), dy.sum(axes)

@@ -100,3 +100,19 @@ def depends_on(kind):
 through the mean and the variance."""
 def depends_on(kind):
     return {"layer": {"same row"}, "batch": {"same column"}}[kind]
+
+
+# %% batch-of-one-refused
+"""A batch of one ends in an error: torch's own function refuses it. By the formula the mean is x itself, and beta comes
+out."""
+def batch_norm(x, gamma, beta, eps=1e-5):
+    return F.batch_norm(x, None, None, gamma, beta, training=True, eps=eps)
+
+
+# %% batch-of-one-passed-on
+"""You let a batch of one pass without its mean taken away. The formula needs no exception: the mean is x itself, and
+beta comes out."""
+def batch_norm(x, gamma, beta, eps=1e-5):
+    if len(x) == 1:
+        return gamma * x + beta
+    return gamma * (x - x.mean(0)) / torch.sqrt(x.var(0, correction=0) + eps) + beta

@@ -140,7 +140,14 @@ def radius_lines(x, gamma, beta):
 
 
 # %% conclusion-only
-"""Your list has one line, the conclusion. A proof begins with what the claim is about, the norm of y - beta,
-and says what happens in between."""
+"""Your list has fewer than three lines. A proof begins with what the claim is about, the norm of y - beta, ends with
+the radius, and says what happens in between."""
 def radius_lines(x, gamma, beta):
     return [abs(gamma) * math.sqrt(len(x))]
+
+
+# %% conclusion-repeated
+"""Your lines never look at x: each is the conclusion again. A proof begins with what the claim is about, the norm of
+y - beta with y computed from x."""
+def radius_lines(x, gamma, beta):
+    return [layer_norm_radius(gamma, len(x))] * 3

@@ -178,3 +178,41 @@ def shift_matrix(offset, d):
     there = torch.where(torch.arange(d) % 2 == 0, angle.sin(), angle.cos())
     here = (torch.arange(d) % 2).double()
     return (torch.outer(there, here) / (here @ here)).to(torch.get_default_dtype())
+
+
+# %% always-float32
+"""Your results are float32 whatever the default dtype is: cast to `torch.get_default_dtype()` when the function is
+called."""
+def sinusoidal_encoding(n, d, right=sinusoidal_encoding):
+    return right(n, d).float()
+
+
+def shift_matrix(offset, d, right=shift_matrix):
+    return right(offset, d).float()
+
+
+# %% shift-fitted
+"""Your matrix is fitted to some places. In a wide table the slow pairs hardly turn, and the fit does not find them:
+work the matrix out from the frequencies."""
+def shift_matrix(offset, d):
+    rate = 10000.0 ** (-torch.arange(0, d, 2, dtype=torch.float64) / d)
+
+    def rows(t):
+        angle = t.double()[:, None] * rate
+        return torch.stack([angle.sin(), angle.cos()], -1).flatten(1)
+
+    t = torch.arange(512)
+    return torch.linalg.lstsq(rows(t), rows(t + offset)).solution.T.to(torch.get_default_dtype())
+
+
+# %% sign-of-offset-lost
+"""A step of -2 gives the same matrix as one of 2: the sign of the offset is lost. The formula takes negative offsets as
+they are."""
+def shift_matrix(offset, d, right=shift_matrix):
+    return right(abs(offset), d)
+
+
+# %% odd-width-rounded-up
+"""For an odd d your frequencies are those of d + 1. The formula is the same for odd widths, with that odd d."""
+def sinusoidal_encoding(n, d, right=sinusoidal_encoding):
+    return right(n, d + d % 2)[:, :d]

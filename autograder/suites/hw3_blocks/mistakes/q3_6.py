@@ -210,3 +210,46 @@ class FeedForward(nn.Module):
 
     def forward(self, x):
         return x + self.fc2(self.dropout(self.activation(self.fc1(x))))
+
+
+# %% refused-only-when-called
+"""An unknown activation is refused only when the module is called. Look at the name in `__init__`: the error belongs
+where the module is made."""
+class FeedForward(FeedForward):
+    def __init__(self, d_model, d_ff, activation="gelu", dropout=0.0):
+        super().__init__(d_model, d_ff, "relu" if activation == "relu" else "gelu", dropout)
+        self.name = activation
+
+    def forward(self, x):
+        if self.name not in ("gelu", "relu"):
+            raise ValueError(f"unknown activation {self.name!r}")
+        return super().forward(x)
+
+
+# %% capitals-accepted
+"""The name "GELU" is taken for "gelu". There are two names, written as they are; anything else raises a `ValueError`."""
+class FeedForward(FeedForward):
+    def __init__(self, d_model, d_ff, activation="gelu", dropout=0.0):
+        super().__init__(d_model, d_ff, activation.lower(), dropout)
+
+
+# %% relu-by-default
+"""Without the argument `activation` you use the ReLU; the default is "gelu"."""
+class FeedForward(FeedForward):
+    def __init__(self, d_model, d_ff, activation="relu", dropout=0.0):
+        super().__init__(d_model, d_ff, activation, dropout)
+
+
+# %% dropout-on-the-input
+"""Your dropout acts on what goes into fc1. It comes after the activation, on the hidden layer."""
+class FeedForward(FeedForward):
+    def forward(self, x):
+        return self.fc2(self.activation(self.fc1(self.dropout(x))))
+
+
+# %% one-draw-for-a-token
+"""All hidden units of a token are dropped or kept together. Dropout draws for every unit on its own."""
+class FeedForward(FeedForward):
+    def forward(self, x):
+        hidden = self.activation(self.fc1(x))
+        return self.fc2(hidden * self.dropout(torch.ones_like(hidden[..., :1])))

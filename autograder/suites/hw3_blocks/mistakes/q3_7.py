@@ -543,3 +543,28 @@ class EncoderLayer(nn.Module):
                      "norm2": self.norm2}
             state |= {f"{name}.{kind}": getattr(part, kind) for name, part in parts.items()}
         return torch.func.functional_call(theirs, state, (x,), {"src_key_padding_mask": key_padding_mask})
+
+
+# %% no-dropout-in-the-feed-forward-layer
+"""The hidden units of `ff` are never dropped: the feed-forward layer was made without the layer's `dropout`."""
+class EncoderLayer(EncoderLayer):
+    def __init__(self, d_model, n_heads, d_ff, dropout=0.0, norm_first=True):
+        super().__init__(d_model, n_heads, d_ff, dropout, norm_first)
+        self.ff = FeedForward(d_model, d_ff)
+
+
+# %% post-norm-by-default
+"""Without the argument `norm_first` your layer is post-norm; the default is pre-norm, `norm_first=True`."""
+class EncoderLayer(EncoderLayer):
+    def __init__(self, d_model, n_heads, d_ff, dropout=0.0, norm_first=False):
+        super().__init__(d_model, n_heads, d_ff, dropout, norm_first)
+
+
+# %% all-padding-attends-to-all
+"""A row that is all padding attends to its padding: scores of -1e9 everywhere are equal, and the softmax shares them
+out. The card asks for an attention of 0 there, so the branch is `o_proj`'s bias."""
+class EncoderLayer(EncoderLayer):
+    def forward(self, x, key_padding_mask=None):
+        if key_padding_mask is not None:
+            key_padding_mask = key_padding_mask & ~key_padding_mask.all(1, keepdim=True)
+        return super().forward(x, key_padding_mask)

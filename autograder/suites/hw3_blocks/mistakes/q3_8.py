@@ -626,3 +626,27 @@ class DecoderLayer(nn.Module):
         for norm, branch in ((self.norm1, self.look_back), (self.norm2, look), (self.norm3, self.ff)):
             x = x + self.drop(branch(norm(x))) if self.norm_first else norm(x + self.drop(branch(x)))
         return x
+
+
+# %% no-dropout-in-the-feed-forward-layer
+"""The hidden units of `ff` are never dropped: the feed-forward layer was made without the layer's `dropout`."""
+class DecoderLayer(DecoderLayer):
+    def __init__(self, d_model, n_heads, d_ff, dropout=0.0, norm_first=True):
+        super().__init__(d_model, n_heads, d_ff, dropout, norm_first)
+        self.ff = FeedForward(d_model, d_ff)
+
+
+# %% post-norm-by-default
+"""Without the argument `norm_first` your layer is post-norm; the default is pre-norm, `norm_first=True`."""
+class DecoderLayer(DecoderLayer):
+    def __init__(self, d_model, n_heads, d_ff, dropout=0.0, norm_first=False):
+        super().__init__(d_model, n_heads, d_ff, dropout, norm_first)
+
+
+# %% mask-of-the-first-row
+"""Every row of the batch gets the mask of the first one: keep memory_padding_mask as [B, S]."""
+class DecoderLayer(DecoderLayer):
+    def forward(self, x, memory, memory_padding_mask=None):
+        if memory_padding_mask is not None:
+            memory_padding_mask = memory_padding_mask[:1].expand_as(memory_padding_mask)
+        return super().forward(x, memory, memory_padding_mask)

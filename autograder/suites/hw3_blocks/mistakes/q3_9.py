@@ -296,3 +296,34 @@ class EncoderClassifier(nn.Module):
         for layer in self.layers:
             x = layer(x, key_padding_mask)
         return self.head(self.norm(x))
+
+
+# %% dropout-never-ends
+"""Two calls in evaluation mode give different logits: `F.dropout` is on unless you tell it whether the module is
+training."""
+class EncoderClassifier(EncoderClassifier):
+    def forward(self, ids, key_padding_mask=None):
+        x = self.embed(ids) + self.positions[: ids.shape[1]]
+        for layer in self.layers:
+            x = layer(x, key_padding_mask)
+        return self.head(F.dropout(self.norm(x[:, 0]), 0.3))
+
+
+# %% mask-of-the-first-row
+"""Every row of the batch gets the mask of the first one: keep the mask as [B, N]."""
+class EncoderClassifier(EncoderClassifier):
+    def forward(self, ids, key_padding_mask=None):
+        if key_padding_mask is not None:
+            key_padding_mask = key_padding_mask[:1].expand_as(key_padding_mask)
+        return super().forward(ids, key_padding_mask)
+
+
+# %% positions-from-the-end
+"""Your positions depend on how long the row is with its padding: place 0 gets another vector when columns are added.
+Count from the first token."""
+class EncoderClassifier(EncoderClassifier):
+    def forward(self, ids, key_padding_mask=None):
+        x = self.embed(ids) + self.positions[: ids.shape[1]].flip(0)
+        for layer in self.layers:
+            x = layer(x, key_padding_mask)
+        return self.head(self.norm(x[:, 0]))

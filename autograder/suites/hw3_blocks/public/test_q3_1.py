@@ -4,8 +4,10 @@ import math
 
 import torch
 
+from course_utils.beside import run_beside
 from course_utils.checking import check, same, tensor
 from course_utils.fingerprints import precision
+from course_utils.other_calls import call_with_views
 
 F64 = torch.float64
 
@@ -114,3 +116,17 @@ def probe_input_unchanged(layer_norm):
     x, gamma, beta = _inputs(4)
     layer_norm(x, gamma, beta)
     return [x, gamma, beta]
+
+
+def probe_far_from_zero(layer_norm):
+    x, gamma, beta = _inputs(4)
+    x, one = (x + 3000).float(), torch.ones(5)
+    return bool((layer_norm(x, one, 0 * one).square().mean(-1) - 1).abs().max() < 0.01)
+
+
+def probe_views(layer_norm):
+    return run_beside(call_with_views, layer_norm, *_inputs(2, 3))
+
+
+def probe_half_precision(layer_norm):
+    return str(layer_norm(*(v.to(torch.bfloat16) for v in _inputs(4))).dtype)

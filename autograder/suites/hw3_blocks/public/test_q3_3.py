@@ -104,3 +104,7 @@ def probe_layer_words(depends_on):
 
 def probe_batch_words(depends_on):
     return sorted(depends_on("batch"))
+
+
+def probe_batch_of_one(batch_norm):
+    return batch_norm(*_inputs(1))

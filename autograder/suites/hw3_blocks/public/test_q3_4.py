@@ -4,7 +4,9 @@ import math
 
 import torch
 
+from course_utils.beside import run_beside
 from course_utils.checking import check, number, same
+from course_utils.other_calls import reads_values
 
 F64 = torch.float64
 
@@ -98,3 +100,7 @@ def probe_without_beta(radius_lines):
 
 def probe_count(radius_lines):
     return len(radius_lines(X, 1.7, 0.4)) >= 3
+
+
+def probe_looks_at_x(radius_lines):
+    return run_beside(reads_values, radius_lines, X, 1.7, 0.4)

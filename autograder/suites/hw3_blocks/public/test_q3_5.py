@@ -4,7 +4,9 @@ import math
 
 import torch
 
+from course_utils.beside import run_beside
 from course_utils.checking import check, same, tensor
+from course_utils.other_calls import call_with_default_dtype
 
 F64 = torch.float64
 
@@ -103,3 +105,16 @@ def probe_shift_moves_the_table(shift_matrix):
     moved = {"forward": table[2:], "back": table[:-2]}
     from_row = {"forward": table[:-2], "back": table[2:]}
     return [bool((from_row[way] @ A - moved[way]).abs().max() < 1e-4) for way in moved for A in (M.T, M)]
+
+
+def probe_other_default_dtype(sinusoidal_encoding, shift_matrix):
+    return [str(run_beside(call_with_default_dtype, f, F64, 3, 4).dtype) for f in (sinusoidal_encoding, shift_matrix)]
+
+
+def probe_wide_shift(shift_matrix):
+    M = shift_matrix(5, 64).to(F64)
+    return bool((M.T @ M - torch.eye(64, dtype=F64)).abs().max() < 1e-2)
+
+
+def probe_sign_of_offset_counts(shift_matrix):
+    return bool((shift_matrix(2, 6) - shift_matrix(-2, 6)).abs().max() > 1e-4)

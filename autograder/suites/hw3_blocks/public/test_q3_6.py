@@ -57,9 +57,9 @@ def test_position_wise(FeedForward):
 
 
 def test_unknown_activation(FeedForward):
-    """Any other activation than "gelu" or "relu" is a ValueError."""
+    """Any other activation than "gelu" or "relu" is a ValueError when the module is made."""
     FeedForward(3, 5)
-    expect_value_error('FeedForward(3, 5, activation="tanh")', _build_and_call, FeedForward, "tanh")
+    expect_value_error('FeedForward(3, 5, "tanh")', FeedForward, 3, 5, "tanh")
 
 
 def _build_and_call(FeedForward, activation):
@@ -159,3 +159,33 @@ def probe_misspelt_activation(FeedForward):
 
 def probe_dtype(FeedForward):
     return str(FeedForward(3, 5)(torch.zeros(1, 2, 3)).dtype)
+
+
+def _outcome_of_making(FeedForward, activation):
+    FeedForward(3, 5)
+    return "ValueError" if raises_value_error(FeedForward, 3, 5, activation) else "none"
+
+
+def probe_unknown_when_made(FeedForward):
+    return _outcome_of_making(FeedForward, "tanh")
+
+
+def probe_capitals(FeedForward):
+    return _outcome_of_making(FeedForward, "GELU")
+
+
+def probe_longer_name(FeedForward):
+    return _outcome_of_making(FeedForward, "gelu_new")
+
+
+def probe_units_dropped_together(FeedForward):
+    values = _seen(FeedForward, 0.5)(torch.ones(1, 40, 3, dtype=F64)).detach()
+    return bool((values == values[..., :1]).all())
+
+
+def probe_dropout_of_the_input(FeedForward):
+    third = {"fc1.weight": torch.full((2, 3), 1 / 3), "fc1.bias": torch.zeros(2), "fc2.weight": torch.eye(3, 2),
+             "fc2.bias": torch.zeros(3)}
+    model = _model(FeedForward, 3, 2, "relu", 0.5, weights={k: v.to(F64) for k, v in third.items()})
+    model.train()
+    return sorted({round(v, 5) for v in model(torch.ones(1, 60, 3, dtype=F64)).detach().flatten().tolist()})

@@ -168,3 +168,12 @@ def probe_gradient(EncoderLayer):
 def probe_ruled_out(EncoderLayer):
     used = run_beside(functions_called, _mine(EncoderLayer, encoder_layer_state(_theirs(True))), _x())
     return [any(call.endswith(name) for call in used) for name in RULED_OUT]
+
+
+def probe_dropout_in_the_feed_forward_layer(EncoderLayer):
+    units = {"ff.fc1.bias": torch.ones(WIDTH, dtype=F64), "ff.fc2.weight": torch.ones(D, WIDTH, dtype=F64)}
+    return len(_branch(EncoderLayer, "norm1.weight", **units)) > 2
+
+
+def probe_nothing_but_padding(EncoderLayer):
+    return _output(EncoderLayer, padding=torch.ones_like(PADDING))

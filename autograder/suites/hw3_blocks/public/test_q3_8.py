@@ -190,3 +190,8 @@ def probe_gradients(DecoderLayer):
 def probe_ruled_out(DecoderLayer):
     used = run_beside(functions_called, _mine(DecoderLayer, decoder_layer_state(_theirs(True))), *_inputs())
     return [any(call.endswith(name) for call in used) for name in RULED_OUT]
+
+
+def probe_dropout_in_the_feed_forward_layer(DecoderLayer):
+    units = {"ff.fc1.bias": torch.ones(WIDTH, dtype=F64), "ff.fc2.weight": torch.ones(D, WIDTH, dtype=F64)}
+    return len(_branch(DecoderLayer, "norm1.weight", **units)) > 2
