@@ -35,10 +35,18 @@ def take_steps(
     pad_id: int,
     rate: float = 1.0,
     adam: bool = False,
+    left_over: float | None = None,
 ) -> tuple[list[Any], list[dict[str, Tensor]]]:
-    """What each step returned, and the parameters before the first and after every step (before and last with Adam)."""
+    """What each step returned, and the parameters before the first and after every step (before and last with Adam).
+
+    The optimizer has its parameters in two groups. `left_over` is what stands in all gradients before the first step.
+    """
     make = torch.optim.Adam if adam else torch.optim.SGD
-    optimizer = make(model.parameters(), lr=rate)
+    parameters = list(model.parameters())
+    optimizer = make([{"params": parameters[::2]}, {"params": parameters[1::2]}], lr=rate)
+    if left_over is not None:
+        for parameter in parameters:
+            parameter.grad = torch.full_like(parameter, left_over)
     returned, states = [], [_parameters(model)]
     for batch in batches:
         returned.append(_told(train_step(model, tuple(batch), optimizer, pad_id)))
@@ -47,8 +55,11 @@ def take_steps(
     return returned, states if not adam else [states[0], _parameters(model)]
 
 
-def call_fit(fit: Callable[..., Any], model: nn.Module, batches: Sequence[Batch], pad_id: int, rate: float) -> None:
-    """fit(model, batches), with more arguments by name where the student's function has them."""
+def call_fit(fit: Callable[..., Any], model: nn.Module, batches: Sequence[Batch], pad_id: int, rate: float) -> Any:
+    """fit(model, batches), with more arguments by name where the student's function has them.
+
+    Returns its list of losses; of another result, the name of its type.
+    """
     names = list(inspect.signature(fit).parameters)[2:]
     values = {"pad_id": pad_id, "epochs": 1, "rate": rate}
     given: dict[str, Any] = {}
@@ -57,7 +68,10 @@ def call_fit(fit: Callable[..., Any], model: nn.Module, batches: Sequence[Batch]
     for name in OFFERS["optimizer"]:
         if name in names:
             given[name] = torch.optim.Adam(model.parameters(), lr=rate)
-    fit(model, [tuple(batch) for batch in batches], **given)
+    result = fit(model, [tuple(batch) for batch in batches], **given)
+    if isinstance(result, Tensor) and result.ndim == 1:
+        result = result.tolist()
+    return [_told(loss) for loss in result] if isinstance(result, (list, tuple)) else type(result).__name__
 
 
 def _parameters(model: nn.Module) -> dict[str, Tensor]:

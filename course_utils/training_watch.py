@@ -22,10 +22,11 @@ class WatchedModel(nn.Module):
         nn.init.zeros_(self.fc.bias)
         self.modes: list[bool] = []  # was it in training mode, for each call that could be learned from
         self.images = 0  # how many images these calls had
-        self.backwards = 0  # how many gradients came back
-        self.stale = 0  # how many of them were added to an older one
+        self.backwards = 0  # how many gradients came back to the logits
+        self.stale = 0  # how many were added to one that was computed at other weights
         self.first: dict[str, Tensor] = {}  # images, logits and the gradient at the logits of the first call
         self._new: Tensor | None = None
+        self._fresh_at: Tensor | None = None  # the weights at which the last gradient came alone
         self.fc.weight.register_hook(self._arrives)
         self.fc.weight.register_post_accumulate_grad_hook(self._arrived)
 
@@ -35,20 +36,25 @@ class WatchedModel(nn.Module):
             self.modes.append(self.training)
             self.images += len(images)
         logits: Tensor = self.fc(images.flatten(1))
-        if torch.is_grad_enabled() and not self.first:
-            self.first = {"images": images.detach(), "logits": logits.detach()}
+        if logits.requires_grad:
+            if not self.first:
+                self.first = {"images": images.detach(), "logits": logits.detach()}
             logits.register_hook(self._slope)
         return logits
 
     def _slope(self, gradient: Tensor) -> None:
+        self.backwards += 1
         self.first.setdefault("slope", gradient.detach())
 
     def _arrives(self, gradient: Tensor) -> None:
         self._new = gradient.detach().clone()
 
     def _arrived(self, weight: Tensor) -> None:
-        self.backwards += 1
-        if self._new is not None and weight.grad is not None and not torch.allclose(weight.grad, self._new):
+        if self._new is None or weight.grad is None:
+            return
+        if torch.allclose(weight.grad, self._new):
+            self._fresh_at = weight.detach().clone()
+        elif self._fresh_at is None or not torch.equal(weight, self._fresh_at):  # a batch may come in several parts
             self.stale += 1
 
 
@@ -80,4 +86,41 @@ def watch_training(
         "stale": model.stale,
         "first": model.first,
         "counted": any(name in parameters for name in NAMES["epochs"] + NAMES["steps"]),
+    }
+
+
+class AskedModel(nn.Module):
+    """A linear classifier with given weights that notes in which mode it is asked, and whether gradients are kept."""
+
+    def __init__(self, weight: Tensor, bias: Tensor) -> None:
+        super().__init__()
+        self.fc = nn.Linear(weight.shape[1], weight.shape[0])
+        self.fc.weight.data, self.fc.bias.data = weight.clone(), bias.clone()
+        self.modes: list[bool] = []
+        self.kept: list[bool] = []  # whether a gradient could be computed from the logits
+
+    def forward(self, images: Tensor) -> Tensor:
+        """images [B, C, H, W] -> [B, n_classes]."""
+        logits: Tensor = self.fc(images.flatten(1))
+        self.modes.append(self.training)
+        self.kept.append(logits.requires_grad)
+        return logits
+
+
+def watch_evaluation(
+    evaluate: Callable[..., Any], weight: Tensor, bias: Tensor, images: Tensor, labels: Tensor, batch_size: int
+) -> dict[str, Any]:
+    """Let the function measure a linear model, handed over in training mode.
+
+    Returns the `accuracy` that it gives, `weight` and `bias` as they are afterwards, and `modes` and `kept` as the
+    model noted them.
+    """
+    model = AskedModel(weight, bias).train()
+    accuracy = evaluate(model, [*zip(images.split(batch_size), labels.split(batch_size), strict=True)])
+    return {
+        "accuracy": accuracy,
+        "weight": model.fc.weight.detach(),
+        "bias": model.fc.bias.detach(),
+        "modes": model.modes,
+        "kept": model.kept,
     }

@@ -275,9 +275,9 @@ with after("q4_1"):
 # `decoder_layers` (`nn.ModuleList` of `n_layers` layers each, pre-norm), `encoder_norm` and `decoder_norm`
 # (`nn.LayerNorm`); a second name for the tied weight is allowed, other parameters are not. The table of
 # positions, for up to `max_len` places, is a **buffer**: it moves with the model to another device or dtype, and
-# is not trained. `dropout` goes to all layers, and onto the sum of embedding and position. Padding in `tgt` needs
-# no mask (3.8 says why). It must agree with `nn.Transformer`, which **you may not use** here, nor
-# `nn.TransformerEncoder`, `nn.TransformerDecoder` or their layers.
+# is not trained. `dropout` goes to all layers, and, if you like, as in the paper and in our solution, onto the sum of
+# embedding and position. Padding in `tgt` needs no mask (3.8 says why). It must agree with `nn.Transformer`, which
+# **you may not use** here, nor `nn.TransformerEncoder`, `nn.TransformerDecoder` or their layers.
 #
 # To check yourself: with `Transformer(11, 13, 8, 2, 16, 1)` there are 1,728 trained numbers: $24 \cdot 8 = 192$ in
 # the embeddings, 600 in the encoder layer, 904 in the decoder layer, and 32 in the two norms.
@@ -536,9 +536,9 @@ with after("q4_4"):
 #
 # One step of training, in the order in which nothing goes wrong:
 #
-# 1. training mode (dropout on);
+# 1. training mode (dropout on), here or at the latest in `fit`;
 # 2. forward pass, and the loss;
-# 3. clear the old gradients;
+# 3. clear the old gradients, whoever left them;
 # 4. backward pass;
 # 5. **clip**: if the norm $g$ of all gradients together is larger than 1, divide them all by $g$;
 # 6. one step of the optimizer.
@@ -546,15 +546,18 @@ with after("q4_4"):
 # Write
 #
 # - `train_step(model, batch, optimizer, pad_id)`, with `batch = (src, src_padding, inputs, labels)` as 4.1 makes
-#   them, the first two `[B, S]` and the last two `[B, T]`: one step as above with the loss `smoothed_loss(logits, labels, pad_id)`, its smoothing at the default. It returns that
-#   loss, the one **before** the update, as a Python float. The batch may be on another device than the model:
+#   them, the first two `[B, S]` and the last two `[B, T]`: one step as above with the loss
+#   `smoothed_loss(logits, labels, pad_id)`, its smoothing at the default (the plain loss is right too). Padding in the
+#   source is where `src_padding` says, and among the labels where `pad_id` stands. It returns that loss, the one
+#   **before** the update, as a Python float. The batch may be on another device than the model:
 #   `to_device(batch, device)` moves it. On CUDA, run the forward pass and the loss in
 #   `with autocast_for(device):` (bfloat16 there, nothing changed on a CPU).
 # - `fit(model, batches, ...)`: a step for each batch in turn, with a progress bar, and a list of the losses as the
-#   result. The arguments behind `batches` are free as long as they have defaults; keep those of the stub if you want
-#   to use our training cell in Part IV. There, `batches` is a list of batches, run through `epochs` times; `optimizer=None`
-#   means Adam with `betas=BETAS`; and before each step the rate of all `optimizer.param_groups` is set to
-#   `rate * noam_rate(step, d_model, warmup)`, where steps count on from `start` (the first is `start + 1`).
+#   result, one for each step in the order of the batches. The arguments behind `batches` are free as long as they have
+#   defaults; keep those of the stub if you want to use our training cell in Part IV. There, `batches` is a list of
+#   batches, run through `epochs` times; `optimizer=None` means Adam with `betas=BETAS`; and before
+#   each step the rate of all `optimizer.param_groups` is set to `rate * noam_rate(step, d_model, warmup)`, where steps
+#   count on from `start` (the first is `start + 1`).
 #
 # A bar is `bar = progress(batches, label="training")`: iterate over `bar`, and `bar.show(loss=..., rate=...)`
 # writes beside it.
@@ -666,8 +669,8 @@ with after("q4_1", "q4_2", "q4_3", "q4_4", "q4_5"):
 # - `src` int64 `[B, S]`, `src_padding` bool `[B, S]` (True = padding) or `None`, `bos_id`, `eos_id`, `max_len`;
 # - the result is a **list of B lists of ints**: the tokens after BOS, up to EOS and without it. At most `max_len`
 #   steps are made, the one that gives EOS counted; a sentence that has no EOS by then is returned as it is;
-# - the model comes in evaluation mode. Use its `encode` and `decode`, and compute no gradients
-#   (`@torch.no_grad()`);
+# - the model comes in evaluation mode, and stays in it. Use its `encode` and `decode`. Gradients are not needed:
+#   `@torch.no_grad()` saves their time and memory;
 # - **no sentence notices the others in its batch**, nor how much padding it was given.
 
 # %% [markdown] question="q4_6"
@@ -678,14 +681,14 @@ with after("q4_1", "q4_2", "q4_3", "q4_4", "q4_5"):
 # $$y_{t+1} = \arg\max_v\; \mathrm{logits}_v(y_0 \dots y_t,\ \text{source}), \qquad y_0 = \text{BOS}.$$
 #
 # The sentences of a batch end at different times. The short ones go on being extended until the last has ended,
-# which does no harm, if what comes after the **first** EOS is cut off. Stop when all have ended: then the number
-# of steps is that of the longest sentence.
+# which does no harm, if what comes after the **first** EOS is cut off. You may stop when all have ended: then the
+# number of steps is that of the longest sentence. BOS is a token like any other, should the model find it likeliest.
 #
 # By hand: if a model gives the words 7, 8, EOS whatever happens, then `max_len` 5 or 3 gives `[7, 8]` (the third step
 # gave EOS); `max_len` 2 gives `[7, 8]` too, unfinished; `max_len` 1 gives `[7]`.
 #
-# Write `greedy_decode(model, src, src_padding, bos_id, eos_id, max_len)`. The source is encoded once, not in
-# every step.
+# Write `greedy_decode(model, src, src_padding, bos_id, eos_id, max_len)`. It is enough to encode the source
+# once, before the first step (4.8 will ask for that).
 
 # %% question="q4_6" points=8 minutes=20 difficulty=2 uses=["q4_2"]
 @torch.no_grad()
@@ -732,7 +735,7 @@ def greedy_decode(
 # 1. extend every living beginning by every word, so that $s(hv) = s(h) + \log p(v \mid h)$;
 # 2. keep the `width` extensions with the largest sums;
 # 3. those that end in EOS are finished: put them aside. The rest live on. Stop after `max_len` steps, or when
-#    none lives.
+#    none lives. (A beam that shrinks or is filled up as hypotheses finish is right too, if it keeps what follows.)
 #
 # In the end the hypothesis with the best **score** is returned,
 #
@@ -866,7 +869,7 @@ with after("q4_6", "q4_7", what="experiment"):
 # $8D^2 + 4tD$ in self-attention, $4D^2 + 4SD$ in cross-attention, and $4 D d_{ff}$ in the feed-forward part. With
 # $D = 64$, $d_{ff} = 128$, $S = 12$ and $t = 10$: 35,328, 19,456 and 32,768.
 
-# %% question="q4_8" points=12 minutes=40 difficulty=4 uses=["q4_2", "q4_6"]
+# %% question="q4_8" points=12 minutes=40 difficulty=4 uses=["q4_2", "q4_6"] limits={"wall": 60}
 @torch.no_grad()
 def cached_greedy_decode(
     model: nn.Module, src: Tensor, src_padding: Tensor | None, bos_id: int, eos_id: int, max_len: int

@@ -439,6 +439,8 @@ with after("q5_3"):
 # | `norm` | `nn.LayerNorm` with **`eps=1e-6`** |
 # | `mlp` | has `fc1` (`D` to `mlp_ratio * D`) and `fc2` (back); between them the GELU **approximated by tanh** |
 #
+# Call `attn` once, with all images of the batch: 5.8 listens there.
+#
 # The last two rows are the exception to our card: published heads were trained with this eps and this GELU,
 # and weights are only worth something in the function that they were trained in. At $z = 1$ the exact GELU is
 # $0.84134$ and the other one $0.84119$. With the published weights under our names your head gives the
@@ -924,12 +926,12 @@ with after("q5_1", "q5_2", "q5_3", "q5_4", "q5_5", "q5_6", what="training"):
 #   size 3 with 16, 32 and 32 channels, ReLU after each, max-pooling by 2 after the first two, the maximum of
 #   each channel over all places, and a linear layer; 14,378 parameters, against 69,898 of `ViT(**SMALL)`;
 # - `data_efficiency(sizes)`: for each size $n$ in the list, train a fresh ViT and a fresh `SmallCNN` on the
-#   first $n$ training digits of `mnist5k()`, both for the same number of steps, and measure their accuracy on
-#   held-out digits. Return a dict `{"vit": [...], "cnn": [...]}` of accuracies, in the order of `sizes`. Use
-#   your `ViT(**SMALL)`, `train_classifier` and `evaluate`. With its defaults, two sizes should take less than
-#   a minute on one core: 100 to 150 steps for each model are enough. `LongEpoch(loader, steps)` is a loader
-#   that gives exactly `steps` batches, passing through the images as often as that takes. Seed before you
-#   make a model, so that the experiment can be repeated.
+#   first $n$ training digits of `mnist5k()`, both for the same number of steps, which is the same at every
+#   size too, and measure their accuracy on held-out digits. Return a dict `{"vit": [...], "cnn": [...]}` of
+#   accuracies, in the order of `sizes`. Use your `ViT(**SMALL)`, `train_classifier` and `evaluate`. With its
+#   defaults, two sizes should take less than a minute on one core: 100 to 150 steps for each model are
+#   enough. `LongEpoch(loader, steps)` is a loader that gives exactly `steps` batches, passing through the
+#   images as often as that takes. Seed before you make a model, so that the experiment can be repeated.
 
 # %% question="q5_7" points=10 minutes=35 difficulty=3 uses=["q5_1", "q5_2", "q5_3", "q5_4", "q5_5", "q5_6"] limits={"wall": 180}
 class SmallCNN(nn.Module):
@@ -1130,8 +1132,9 @@ with after("q5_1", "q5_2", "q5_3", "q5_4", "q5_5", "q5_6", "q5_7"):
 #   N]`;
 # - `map_attention(model, images)`: for a `ViT` with `pool="map"` and images `[B, C, H, W]`, the weights of
 #   its MAP head's probe on the patches, **mean over the heads**, `[B, N]` with $N$ the number of patches of
-#   these images (which may have another size than the model was made for). Rows sum to 1. The model is not
-#   changed.
+#   these images (which may have another size than the model was made for). Rows sum to 1. (The weights of
+#   each head, `[B, H, N]`, are accepted too.) The model is not changed: it has its weights, its hooks and its
+#   mode as before, and can still be trained.
 #
 # How to get at weights that `forward` does not return? Either compute the tokens again with the model's
 # parts, or **listen in**: a forward hook is called with every output of a module. The cell below does it for

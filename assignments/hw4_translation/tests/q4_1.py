@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q4_1"
 points = 6
 
-MADE_FROM = "18117935f74a49fb"
+MADE_FROM = "57dae3a243bdfa9e"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'padding-on-the-left',
@@ -319,9 +319,14 @@ MISTAKES = [{'label': 'padding-on-the-left',
                                                'at': [-5.301048, -1.760657, -6.1364911, 5.2285202]},
                                               {'shape': [2, 2],
                                                'norm': 10.630146,
-                                               'at': [-0.93210162, -3.7213958, -11.848041, 10.937093]}]}}}]
+                                               'at': [-0.93210162, -3.7213958, -11.848041, 10.937093]}]}}},
+ {'label': 'ids-in-int32',
+  'hint': "Your ids are int32. Ids are int64, torch's own type for whole numbers: leave the dtype away, or say "
+          'torch.long.',
+  'prints': {'probe_dtypes': {'list': [{'is': 'torch.int32'}, {'is': 'torch.bool'}]},
+             'probe_forcing_dtypes': {'list': [{'is': 'torch.int32'}, {'is': 'torch.int32'}]}}}]
 
-explain = Explainer("q4_1", globals(), mistakes=MISTAKES, hidden_topics=['random sentences', 'pad id inside a sentence', 'one sentence and equal lengths', 'empty sentence', 'inputs and labels', 'teacher forcing one row', 'special tokens inside', 'lists stay as they are'])
+explain = Explainer("q4_1", globals(), mistakes=MISTAKES, hidden_topics=['random sentences', 'pad id inside a sentence', 'one sentence and equal lengths', 'empty sentence', 'inputs and labels', 'long sentences', 'teacher forcing one row', 'special tokens inside', 'lists stay as they are'])
 
 """Public checks of q4_1: pad_batch and teacher_forcing."""
 

@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q4_10"
 points = 8
 
-MADE_FROM = "1b688e444892f621"
+MADE_FROM = "2c7e4015b1fb09b0"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'scores-on-numbers',
@@ -279,9 +279,13 @@ MISTAKES = [{'label': 'scores-on-numbers',
                                                   'chrf': {'shape': [],
                                                            'norm': 82.270012,
                                                            'at': [63.06997, -11.266385, -77.920599, 77.478932]},
-                                                  'exact': {'shape': [], 'norm': 0.0, 'at': [0.0, 0.0, 0.0, 0.0]}}}}}]
+                                                  'exact': {'shape': [], 'norm': 0.0, 'at': [0.0, 0.0, 0.0, 0.0]}}}}},
+ {'label': 'dropout-left-on',
+  'hint': 'Scores of one model change from call to call: it comes in training mode, and you decode with its dropout '
+          'on. `translate` puts it into evaluation mode.',
+  'prints': {'probe_training_mode': {'shape': [], 'norm': 0.0, 'at': [0.0, 0.0, 0.0, 0.0]}}}]
 
-explain = Explainer("q4_10", globals(), mistakes=MISTAKES, hidden_topics=['right translations', 'scores', 'learned'])
+explain = Explainer("q4_10", globals(), mistakes=MISTAKES, hidden_topics=['right translations', 'scores', 'dropout is off', 'many pairs', 'learned'])
 
 """Public checks of q4_10: evaluate_translation. The model here talks nonsense; what counts is how that is scored."""
 

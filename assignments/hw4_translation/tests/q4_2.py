@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q4_2"
 points = 16
 
-MADE_FROM = "b87c3fe951272b7a"
+MADE_FROM = "a7f3a1996e85e084"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'embedding-not-scaled',
@@ -3432,9 +3432,12 @@ MISTAKES = [{'label': 'embedding-not-scaled',
  {'label': 'positions-made-on-the-cpu',
   'hint': 'Your positions stay on the CPU when the model moves to a GPU: a plain attribute is left behind. Register '
           'the table as a buffer.',
-  'prints': {'probe_loose_tensors': {'is': True}}}]
+  'prints': {'probe_loose_tensors': {'is': True}}},
+ {'label': 'decoder-without-dropout',
+  'hint': "Your decoder's layers never drop anything: dropout is handed on to the encoder's layers alone.",
+  'prints': {'probe_decoder_branches_drop': {'is': True}}}]
 
-explain = Explainer("q4_2", globals(), mistakes=MISTAKES, hidden_topics=['parameters', 'encode', 'decode', 'whole model', 'forward is encode then decode', 'other sizes', 'causal', 'padding never leaks', 'every source token counts', 'long sentences', 'max len', 'dropout', 'gradients', 'float32', 'empty source', 'device'])
+explain = Explainer("q4_2", globals(), mistakes=MISTAKES, hidden_topics=['parameters', 'encode', 'decode', 'whole model', 'forward is encode then decode', 'other sizes', 'causal', 'padding never leaks', 'every source token counts', 'long sentences', 'max len', 'dropout', 'dropout on every branch', 'gradients', 'float32', 'empty source', 'device'])
 
 """Public checks of q4_2: Transformer, with fixed weights that are put in by name."""
 
@@ -3638,3 +3641,23 @@ def probe_float32(Transformer):
     model = _model(Transformer)
     model.float()
     return str(model(SRC, TGT, PADDING).dtype)
+
+
+def _dropping(Transformer):
+    """A model in training mode whose dropout takes nearly all."""
+    model = _model(Transformer, dropout=1 - 1e-9)
+    model.train()
+    return model
+
+
+def probe_encoder_branches_drop(Transformer):
+    model, other = _dropping(Transformer), SRC.clone()
+    other[:, 0] = (other[:, 0] + 1) % SIZES[0]
+    moved = (model.encode(other, PADDING) - model.encode(SRC, PADDING)).detach()[:, 1:]
+    return bool(moved.abs().max() > 1e-6)  # what is dropped looks at no other place
+
+
+def probe_decoder_branches_drop(Transformer):
+    model = _dropping(Transformer)
+    moved = (model.decode(TGT, _memory(), PADDING) - model.decode(TGT, _memory().flip(-1), PADDING)).detach()
+    return bool(moved.abs().max() > 1e-6)  # nor at the memory

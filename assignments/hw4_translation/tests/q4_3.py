@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q4_3"
 points = 8
 
-MADE_FROM = "bc7c201e049ba9e3"
+MADE_FROM = "aa414489c90ce335"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'share-for-the-wrong-words-only',

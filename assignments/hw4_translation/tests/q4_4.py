@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q4_4"
 points = 6
 
-MADE_FROM = "f91374a313b06cf8"
+MADE_FROM = "1d7ace76cfd7467a"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'division-by-zero-at-step-0',

@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q5_1"
 points = 8
 
-MADE_FROM = "037ad061ef688280"
+MADE_FROM = "e3d57ee3df80c307"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'channel-last-in-the-patch',
@@ -41,7 +41,16 @@ MISTAKES = [{'label': 'channel-last-in-the-patch',
                                            'at': [-0.97279859, -6.3867893, -2.9753857, -1.664221]},
                                           {'shape': [2, 6, 12],
                                            'norm': 6.976484,
-                                           'at': [-3.298306, -6.180478, -0.12733074, -2.6474478]}]}}},
+                                           'at': [-3.298306, -6.180478, -0.12733074, -2.6474478]}]},
+             'probe_transposed_images': {'shape': [2, 6, 12],
+                                         'norm': 14.319054,
+                                         'at': [-2.8209018, -10.643295, 6.9803045, 0.092935842]},
+             'probe_kept_patches': {'shape': [2, 6, 12],
+                                    'norm': 14.319054,
+                                    'at': [-2.8209018, -10.643295, 6.9803045, 0.092935842]},
+             'probe_kept_images': {'shape': [2, 3, 4, 6],
+                                   'norm': 14.319054,
+                                   'at': [0.48399535, 5.3500052, -10.673619, 1.1360256]}}},
  {'label': 'column-major-patches',
   'hint': 'Each of your patches is right, but they come column by column: patch 1 stands below patch 0. Read the '
           'grid like a page, along the rows.',
@@ -80,7 +89,16 @@ MISTAKES = [{'label': 'channel-last-in-the-patch',
                                            'at': [-2.4459302, -4.8225323, -1.3428043, -1.5455498]},
                                           {'shape': [2, 6, 12],
                                            'norm': 6.976484,
-                                           'at': [-1.2956051, -5.5859125, -3.5924471, -4.1836287]}]}}},
+                                           'at': [-1.2956051, -5.5859125, -3.5924471, -4.1836287]}]},
+             'probe_transposed_images': {'shape': [2, 6, 12],
+                                         'norm': 14.319054,
+                                         'at': [-4.147104, 0.7004008, 2.5251381, -5.6463799]},
+             'probe_kept_patches': {'shape': [2, 6, 12],
+                                    'norm': 14.319054,
+                                    'at': [-4.147104, 0.7004008, 2.5251381, -5.6463799]},
+             'probe_kept_images': {'shape': [2, 3, 4, 6],
+                                   'norm': 14.319054,
+                                   'at': [0.8251109, -1.1667309, 12.689398, -0.50893413]}}},
  {'label': 'reshape-without-permute',
   'hint': 'Your patches are ribbons, not squares: a plain reshape takes the pixels as they lie in memory, along the '
           'rows of the whole image. Split height and width in two each, and change the order of the axes before you '
@@ -120,7 +138,16 @@ MISTAKES = [{'label': 'channel-last-in-the-patch',
                                            'at': [-0.38658892, -6.5659311, -2.8194425, -4.0375636]},
                                           {'shape': [2, 6, 12],
                                            'norm': 6.976484,
-                                           'at': [-0.38658892, -6.5659311, -2.8194425, -4.0375636]}]}}},
+                                           'at': [-0.38658892, -6.5659311, -2.8194425, -4.0375636]}]},
+             'probe_transposed_images': {'shape': [2, 6, 12],
+                                         'norm': 14.319054,
+                                         'at': [6.9647596, 5.6865226, -2.714358, -2.4540215]},
+             'probe_kept_patches': {'shape': [2, 6, 12],
+                                    'norm': 14.319054,
+                                    'at': [6.9647596, 5.6865226, -2.714358, -2.4540215]},
+             'probe_kept_images': {'shape': [2, 3, 4, 6],
+                                   'norm': 14.319054,
+                                   'at': [6.9647596, 5.6865226, -2.714358, -2.4540215]}}},
  {'label': 'transposed-inside-the-patch',
   'hint': 'Every patch is mirrored at its diagonal: inside a patch you let the column run before the row. Your own '
           '`unpatchify` mirrors it back, so the round trip does not show it; a single patch does.',
@@ -156,7 +183,16 @@ MISTAKES = [{'label': 'channel-last-in-the-patch',
                                            'at': [-1.032796, -6.3665504, -2.7433926, -1.5646768]},
                                           {'shape': [2, 6, 12],
                                            'norm': 6.976484,
-                                           'at': [-1.3656685, -6.008698, -3.551658, -4.6252336]}]}}},
+                                           'at': [-1.3656685, -6.008698, -3.551658, -4.6252336]}]},
+             'probe_transposed_images': {'shape': [2, 6, 12],
+                                         'norm': 14.319054,
+                                         'at': [9.0758535, -5.2820219, -6.0510168, -6.3085753]},
+             'probe_kept_patches': {'shape': [2, 6, 12],
+                                    'norm': 14.319054,
+                                    'at': [9.0758535, -5.2820219, -6.0510168, -6.3085753]},
+             'probe_kept_images': {'shape': [2, 3, 4, 6],
+                                   'norm': 14.319054,
+                                   'at': [-0.73639951, -12.787847, -1.0675309, 4.5264633]}}},
  {'label': 'channels-as-separate-patches',
   'hint': 'With one channel all is well, with several a row of your result mixes pieces of different places: the '
           'channel axis stayed in front of the grid. It belongs inside the patch, behind rows and columns of the '
@@ -190,7 +226,16 @@ MISTAKES = [{'label': 'channel-last-in-the-patch',
                                            'at': [-0.59875059, -6.4574083, -2.5311464, -3.6900756]},
                                           {'shape': [2, 6, 12],
                                            'norm': 6.976484,
-                                           'at': [-0.15543421, -6.4808521, -2.671587, -3.8612112]}]}}},
+                                           'at': [-0.15543421, -6.4808521, -2.671587, -3.8612112]}]},
+             'probe_transposed_images': {'shape': [2, 6, 12],
+                                         'norm': 14.319054,
+                                         'at': [7.6697714, -7.2195757, 3.054836, -3.5166484]},
+             'probe_kept_patches': {'shape': [2, 6, 12],
+                                    'norm': 14.319054,
+                                    'at': [7.6697714, -7.2195757, 3.054836, -3.5166484]},
+             'probe_kept_images': {'shape': [2, 3, 4, 6],
+                                   'norm': 14.319054,
+                                   'at': [11.925518, -4.4587842, 2.0595867, 4.9574573]}}},
  {'label': 'unpatchify-swaps-height-and-width',
   'hint': 'The way back is right for square images only: `unpatchify` lays out the grid with height and width '
           'exchanged. The number of rows of patches comes from the height.',
@@ -211,7 +256,10 @@ MISTAKES = [{'label': 'channel-last-in-the-patch',
                                            'at': [-1.0516279, -6.2638642, -2.7655923, -1.6646857]},
                                           {'shape': [2, 6, 12],
                                            'norm': 6.976484,
-                                           'at': [-1.4785209, -5.4772951, -3.3287747, -4.743641]}]}}},
+                                           'at': [-1.4785209, -5.4772951, -3.3287747, -4.743641]}]},
+             'probe_kept_images': {'shape': [2, 3, 4, 6],
+                                   'norm': 14.319054,
+                                   'at': [-4.3033527, 5.1493152, 10.036826, -7.5613013]}}},
  {'label': 'unpatchify-without-permute',
   'hint': '`patchify` is right, and `unpatchify` only reshapes: pixels of one patch end up in one row of the image. '
           'The way back needs the same three steps, in the opposite order.',
@@ -238,7 +286,10 @@ MISTAKES = [{'label': 'channel-last-in-the-patch',
                                            'at': [-1.0516279, -6.2638642, -2.7655923, -1.6646857]},
                                           {'shape': [2, 6, 12],
                                            'norm': 6.976484,
-                                           'at': [-0.38658892, -6.5659311, -2.8194425, -4.0375636]}]}}},
+                                           'at': [-0.38658892, -6.5659311, -2.8194425, -4.0375636]}]},
+             'probe_kept_images': {'shape': [2, 3, 4, 6],
+                                   'norm': 14.319054,
+                                   'at': [6.9647596, 5.6865226, -2.714358, -2.4540215]}}},
  {'label': 'odd-sizes-cropped',
   'hint': 'An image whose side is no multiple of the patch loses its last rows or columns without a word. Pixels '
           'that get lost in silence are hard to find later: raise a ValueError.',
@@ -260,16 +311,42 @@ MISTAKES = [{'label': 'channel-last-in-the-patch',
  {'label': 'way-back-to-odd-sizes',
   'hint': '`patchify` refuses a size that does not divide, and `unpatchify` does not look at it. Raise the '
           'ValueError there too.',
-  'prints': {'probe_way_back_to_a_size_that_does_not_divide': {'is': False}}}]
+  'prints': {'probe_way_back_to_a_size_that_does_not_divide': {'is': False}}},
+ {'label': 'only-the-height-checked',
+  'hint': 'A width that `patch` does not divide gets through: you look at the height alone. Check both sides.',
+  'prints': {'probe_width_that_does_not_divide': {'is': False}}},
+ {'label': 'gradient-cut',
+  'hint': 'No gradient reaches the pixels: the numbers leave PyTorch on their way, or are detached. Stay with '
+          'tensors.',
+  'prints': {'probe_gradients': {'list': [{'is': None},
+                                          {'shape': [2, 6, 12],
+                                           'norm': 6.976484,
+                                           'at': [-1.3347541, -5.3559267, -3.3706531, -4.7751817]}]}}},
+ {'label': 'layout-taken-for-granted',
+  'hint': 'Right for fresh images and wrong for views of others: strides were computed from the shape, as if every '
+          "image lay in memory row by row. A transposed image does not. Reshape and permute, or use the tensor's own "
+          'strides.',
+  'prints': {'probe_transposed_images': {'shape': [2, 6, 12],
+                                         'norm': 14.319054,
+                                         'at': [3.1644422, -6.1675028, -3.6573958, 4.6210129]}}},
+ {'label': 'one-buffer-for-all-results',
+  'hint': 'Your second result overwrites the first: both are the same tensor, kept from call to call. Make a new one '
+          'each time.',
+  'prints': {'probe_kept_images': {'shape': [2, 3, 4, 6],
+                                   'norm': 14.319054,
+                                   'at': [-4.4403515, 6.0883948, -9.665354, 6.6207832]}}}]
 
-explain = Explainer("q5_1", globals(), mistakes=MISTAKES, hidden_topics=['shapes and dtypes', 'patchify values', 'unpatchify values', 'inverses', 'every size that does not divide', 'no way back to sizes that do not divide', 'pixels move alone', 'gradients', 'device'])
+explain = Explainer("q5_1", globals(), mistakes=MISTAKES, hidden_topics=['shapes and dtypes', 'patchify values', 'unpatchify values', 'inverses', 'every size that does not divide', 'no way back to sizes that do not divide', 'pixels move alone', 'layout in memory', 'results are their own', 'gradients', 'device'])
 
 """Public checks of q5_1: patchify and unpatchify."""
 
 import torch
 
+from course_utils.beside import run_beside
 from course_utils.checking import check, same, tensor
 from course_utils.expecting import expect_value_error, raises_value_error
+from course_utils.layouts import call_with_transposed
+from course_utils.second_looks import call_twice
 
 F64 = torch.float64
 
@@ -399,3 +476,19 @@ def probe_gradients(patchify, unpatchify):
     up = torch.linspace(-1, 1, 144, dtype=F64)
     (patchify(images, 2).flatten() @ up + unpatchify(patches, 2, 3, 4, 6).flatten() @ up).backward()
     return [images.grad, patches.grad]
+
+
+def _fresh(*shape):
+    return torch.randn(shape, generator=torch.Generator().manual_seed(64), dtype=F64)
+
+
+def probe_transposed_images(patchify):
+    return run_beside(call_with_transposed, patchify, _fresh(2, 3, 4, 6), 2)
+
+
+def probe_kept_patches(patchify):
+    return run_beside(call_twice, patchify, [_fresh(2, 3, 4, 6), 2], [-_fresh(2, 3, 4, 6), 2])[0]
+
+
+def probe_kept_images(unpatchify):
+    return run_beside(call_twice, unpatchify, [_fresh(2, 6, 12), 2, 3, 4, 6], [-_fresh(2, 6, 12), 2, 3, 4, 6])[0]

@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q5_2"
 points = 10
 
-MADE_FROM = "04c5ebc2e695f542"
+MADE_FROM = "4e11f98af0d2524e"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'filters-read-channel-last',
@@ -30,8 +30,10 @@ MISTAKES = [{'label': 'filters-read-channel-last',
                                                         'at': [-1.1830043, -0.27757437, -1.9576012, 1.8301519]},
                                                'weight': {'shape': [5, 3, 2, 2],
                                                           'norm': 6.4515805,
-                                                          'at': [-0.50600503, 3.0598919, -3.7579642,
-                                                                 -0.018627108]}}}}},
+                                                          'at': [-0.50600503, 3.0598919, -3.7579642, -0.018627108]}}},
+             'probe_convolution_after_another': {'shape': [2, 5, 2, 3],
+                                                 'norm': 24.449082,
+                                                 'at': [2.7157648, -8.6827158, 15.115013, 11.022645]}}},
  {'label': 'filters-transposed',
   'hint': 'Your filters are mirrored at their diagonal: rows and columns are exchanged when the weights are put into '
           'the convolution. A reshape is all that is needed.',
@@ -49,7 +51,10 @@ MISTAKES = [{'label': 'filters-read-channel-last',
                                                         'at': [-1.1830043, -0.27757437, -1.9576012, 1.8301519]},
                                                'weight': {'shape': [5, 3, 2, 2],
                                                           'norm': 6.4515805,
-                                                          'at': [0.52970932, 1.9438286, -5.5001256, -1.2042458]}}}}},
+                                                          'at': [0.52970932, 1.9438286, -5.5001256, -1.2042458]}}},
+             'probe_convolution_after_another': {'shape': [2, 5, 2, 3],
+                                                 'norm': 25.671223,
+                                                 'at': [-8.7130188, -19.519959, 0.81420069, -5.3380289]}}},
  {'label': 'filters-flipped',
   'hint': 'Your filters are turned by 180 degrees. In mathematics a convolution flips its kernel; `nn.Conv2d` does '
           'not: it is a sliding dot product, and the weights go in as they are.',
@@ -67,8 +72,10 @@ MISTAKES = [{'label': 'filters-read-channel-last',
                                                         'at': [-1.1830043, -0.27757437, -1.9576012, 1.8301519]},
                                                'weight': {'shape': [5, 3, 2, 2],
                                                           'norm': 6.4515805,
-                                                          'at': [-0.5846072, -0.78236556, -1.6752299,
-                                                                 -6.3247108]}}}}},
+                                                          'at': [-0.5846072, -0.78236556, -1.6752299, -6.3247108]}}},
+             'probe_convolution_after_another': {'shape': [2, 5, 2, 3],
+                                                 'norm': 27.368933,
+                                                 'at': [-14.462573, -9.8742141, 12.348119, 8.1062117]}}},
  {'label': 'bias-forgotten',
   'hint': 'Every output of the convolution is off by the same number for each feature: the bias of `proj` did not '
           'come along.',
@@ -84,7 +91,10 @@ MISTAKES = [{'label': 'filters-read-channel-last',
              'probe_kernel_weights': {'dict': {'weight': {'shape': [5, 3, 2, 2],
                                                           'norm': 6.4515805,
                                                           'at': [2.0828547, 1.4485027, -0.34448458, -0.58028247]}}},
-             'probe_dtype_of_the_convolution': {'list': [{'is': 'torch.float64'}]}}},
+             'probe_dtype_of_the_convolution': {'list': [{'is': 'torch.float64'}]},
+             'probe_convolution_after_another': {'shape': [2, 5, 2, 3],
+                                                 'norm': 24.154161,
+                                                 'at': [-11.428997, -28.609242, 2.6864641, -20.294419]}}},
  {'label': 'stride-one',
   'hint': 'Your convolution gives nearly one output for each pixel instead of one for each patch: by default filters '
           'move by one pixel. Patches do not overlap, so how far must a filter move?',
@@ -108,11 +118,15 @@ MISTAKES = [{'label': 'filters-read-channel-last',
                                                   'at': [0.76662162, -0.13694401, -0.94713246, 0.94176396]},
                                                  {'shape': [],
                                                   'norm': 1.0,
-                                                  'at': [0.76662162, -0.13694401, -0.94713246, 0.94176396]}]}]}}},
+                                                  'at': [0.76662162, -0.13694401, -0.94713246, 0.94176396]}]}]},
+             'probe_convolution_after_another': {'shape': [2, 5, 3, 5],
+                                                 'norm': 37.162472,
+                                                 'at': [9.9889799, -7.1928066, -22.53374, 15.383088]}}},
  {'label': 'convolution-in-float32',
   'hint': 'For an embedding in float64 your convolution is made in float32, the default, and does not take float64 '
           'images. It has the dtype and the device of the weights that it comes from.',
-  'prints': {'probe_dtype_of_the_convolution': {'list': [{'is': 'torch.float32'}, {'is': 'torch.float32'}]}}},
+  'prints': {'probe_dtype_of_the_convolution': {'list': [{'is': 'torch.float32'}, {'is': 'torch.float32'}]},
+             'probe_exact_weights': {'is': False}}},
  {'label': 'embedding-channel-last',
   'hint': 'Your embedding is right for one channel only: its own patches are flattened as (row, column, channel). '
           'Use `patchify`, whose order the weights of `proj` expect.',
@@ -198,9 +212,21 @@ MISTAKES = [{'label': 'filters-read-channel-last',
              'probe_dtype_of_the_convolution': {'error': 'Wrong'},
              'probe_embedding_afterwards': {'error': 'Wrong'},
              'probe_float32': {'error': 'Wrong'},
-             'probe_gradient': {'error': 'Wrong'}}}]
+             'probe_gradient': {'error': 'Wrong'},
+             'probe_exact_weights': {'error': 'Wrong'},
+             'probe_convolution_after_another': {'error': 'Wrong'}}},
+ {'label': 'weights-through-float32',
+  'hint': 'The filters are in float64 and have the precision of float32: the layer was made in float32, filled, and '
+          "converted afterwards. Make it in the embedding's dtype before you copy.",
+  'prints': {'probe_exact_weights': {'is': False}}},
+ {'label': 'one-convolution-for-all',
+  'hint': 'The convolution of one embedding becomes that of the next: you keep one layer for each size and fill it '
+          'again. Make a new one for each embedding.',
+  'prints': {'probe_convolution_after_another': {'shape': [2, 5, 2, 3],
+                                                 'norm': 23.99157,
+                                                 'at': [12.717114, 23.938571, 0.72137775, 22.409977]}}}]
 
-explain = Explainer("q5_2", globals(), mistakes=MISTAKES, hidden_topics=['value', 'one module for all sizes', 'convolution', 'convolution leaves the embedding alone', 'convolution keeps the dtype', 'gradients', 'images stay apart', 'with your own patchify', 'float32', 'device'])
+explain = Explainer("q5_2", globals(), mistakes=MISTAKES, hidden_topics=['value', 'one module for all sizes', 'convolution', 'convolution leaves the embedding alone', 'convolution keeps the dtype', 'convolutions of two embeddings', 'gradients', 'images stay apart', 'with your own patchify', 'float32', 'device'])
 
 """Public checks of q5_2: PatchEmbedding and as_convolution."""
 
@@ -342,3 +368,19 @@ def probe_gradient(PatchEmbedding):
     tokens = _module(PatchEmbedding)(images)
     (tokens * torch.linspace(-1, 1, tokens.numel(), dtype=F64).reshape(tokens.shape)).sum().backward()
     return images.grad
+
+
+def probe_exact_weights(PatchEmbedding, as_convolution):
+    embedding = _module(PatchEmbedding)
+    weight = dict(as_convolution(embedding).state_dict())["weight"]
+    return bool((weight.double().flatten().sum() - embedding.state_dict()["proj.weight"].sum()).abs() < 1e-12)
+
+
+def probe_convolution_after_another(PatchEmbedding, as_convolution):
+    first, second = _module(PatchEmbedding), PatchEmbedding(P, C, D)
+    second.double()
+    second.load_state_dict({name: -value for name, value in first.state_dict().items()})
+    convolution = as_convolution(first)
+    as_convolution(second)
+    convolution.double()
+    return convolution(_images())

@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q5_3"
 points = 10
 
-MADE_FROM = "1dc210e7f52adb08"
+MADE_FROM = "0b583d76ce869420"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'corners-aligned',
@@ -50,7 +50,10 @@ MISTAKES = [{'label': 'corners-aligned',
                                       'at': [0.25892079, -0.92941284, 0.73169841, -1.0765985]},
              'probe_gradient': {'shape': [1, 12, 3],
                                 'norm': 3.6448809,
-                                'at': [-1.3255208, 1.1012174, 0.66567873, -1.6853515]}}},
+                                'at': [-1.3255208, 1.1012174, 0.66567873, -1.6853515]},
+             'probe_after_a_step': {'shape': [1, 10, 3],
+                                    'norm': 4.2746508,
+                                    'at': [-2.2151221, -0.61121344, 0.82220778, -3.2060816]}}},
  {'label': 'bilinear',
   'hint': 'Between old positions you draw straight lines: the interpolation is bilinear. Asked for is the bicubic '
           'one, which is smoother and may go a little beyond the old values.',
@@ -89,7 +92,10 @@ MISTAKES = [{'label': 'corners-aligned',
                                       'at': [0.25892079, -0.92941284, 0.73169841, -1.0765985]},
              'probe_gradient': {'shape': [1, 12, 3],
                                 'norm': 2.7884609,
-                                'at': [-0.89117563, 1.173051, 0.063306995, -1.8633912]}}},
+                                'at': [-0.89117563, 1.173051, 0.063306995, -1.8633912]},
+             'probe_after_a_step': {'shape': [1, 10, 3],
+                                    'norm': 2.9590785,
+                                    'at': [0.21779489, -2.2754403, -2.1298833, -2.8520018]}}},
  {'label': 'antialiased',
   'hint': 'Constant tables stay and everything else is a little off, smaller grids most: antialiasing takes another '
           'cubic kernel, and widens it when the grid shrinks. The convention here is without it.',
@@ -128,7 +134,10 @@ MISTAKES = [{'label': 'corners-aligned',
                                       'at': [0.27614328, -1.1717128, 0.6194057, -1.0447185]},
              'probe_gradient': {'shape': [1, 12, 3],
                                 'norm': 2.6487442,
-                                'at': [-0.80736176, 1.3649431, -0.51618021, -2.0220448]}}},
+                                'at': [-0.80736176, 1.3649431, -0.51618021, -2.0220448]},
+             'probe_after_a_step': {'shape': [1, 10, 3],
+                                    'norm': 2.9210272,
+                                    'at': [0.51502446, -2.0545386, -1.2557367, -3.0362004]}}},
  {'label': 'features-not-moved',
   'hint': 'Your table is laid out as an image without moving its feature axis, so features and places are mixed. A '
           'reshape never exchanges axes: first [1, D, N], then the grid.',
@@ -170,7 +179,10 @@ MISTAKES = [{'label': 'corners-aligned',
                                       'at': [-0.066551783, 0.572411, 0.6289596, -0.45157718]},
              'probe_gradient': {'shape': [1, 12, 3],
                                 'norm': 2.9824883,
-                                'at': [0.13193504, 0.97839393, -2.6608818, -3.6747589]}}},
+                                'at': [0.13193504, 0.97839393, -2.6608818, -3.6747589]},
+             'probe_after_a_step': {'shape': [1, 10, 3],
+                                    'norm': 3.585506,
+                                    'at': [0.087452393, 0.47783934, -0.70710705, -1.2998018]}}},
  {'label': 'grids-read-as-width-and-height',
   'hint': 'Square grids are right, others are not: you read both grids as (cols, rows). Rows come first, and the '
           'table is row-major.',
@@ -200,7 +212,10 @@ MISTAKES = [{'label': 'corners-aligned',
                                    'at': [2.5482384, -7.8545033, -10.696171, 4.3592744]},
              'probe_gradient': {'shape': [1, 12, 3],
                                 'norm': 3.0596226,
-                                'at': [-1.079091, 1.4602383, 0.66702768, -1.3072394]}}},
+                                'at': [-1.079091, 1.4602383, 0.66702768, -1.3072394]},
+             'probe_after_a_step': {'shape': [1, 10, 3],
+                                    'norm': 3.4181951,
+                                    'at': [1.6516293, 1.1000367, -1.0490829, -2.0182522]}}},
  {'label': 'new-grid-swapped',
   'hint': 'The result has the right length, and its places are wrong where the new grid is not square: rows and '
           'columns of the new grid are exchanged. Sizes of images are (rows, cols) in `F.interpolate` too.',
@@ -233,7 +248,10 @@ MISTAKES = [{'label': 'corners-aligned',
                                  'at': [3.6429234, -3.5263884, -7.0820791, -0.50786098]},
              'probe_gradient': {'shape': [1, 12, 3],
                                 'norm': 2.9939686,
-                                'at': [-1.1209588, 1.6629509, 0.9889544, -1.1455269]}}},
+                                'at': [-1.1209588, 1.6629509, 0.9889544, -1.1455269]},
+             'probe_after_a_step': {'shape': [1, 10, 3],
+                                    'norm': 4.2053771,
+                                    'at': [-0.92079561, -1.0541034, 3.9648698, 0.88981251]}}},
  {'label': 'old-grid-swapped',
   'hint': 'Square tables are right, others are not: you lay the old table out with rows and columns exchanged. It is '
           'row-major, and `old_grid` is (rows, cols).',
@@ -260,7 +278,10 @@ MISTAKES = [{'label': 'corners-aligned',
                                    'at': [-0.080334962, 1.1686891, -1.4400616, 3.2236468]},
              'probe_gradient': {'shape': [1, 12, 3],
                                 'norm': 3.4463299,
-                                'at': [-0.55652934, 2.5500151, 0.87261169, -2.1862671]}}},
+                                'at': [-0.55652934, 2.5500151, 0.87261169, -2.1862671]},
+             'probe_after_a_step': {'shape': [1, 10, 3],
+                                    'norm': 3.5957873,
+                                    'at': [-1.9765015, -2.2513678, -2.1026759, -0.36796821]}}},
  {'label': 'nearest-neighbour',
   'hint': 'Your new positions are copies of old ones: each takes that of the nearest place. Asked for is bicubic '
           'interpolation, between the places.',
@@ -299,7 +320,10 @@ MISTAKES = [{'label': 'corners-aligned',
                                       'at': [0.25892079, -0.92941284, 0.73169841, -1.0765985]},
              'probe_gradient': {'shape': [1, 12, 3],
                                 'norm': 3.8685291,
-                                'at': [-2.1076107, -0.95492688, 3.0156116, -1.7320577]}}},
+                                'at': [-2.1076107, -0.95492688, 3.0156116, -1.7320577]},
+             'probe_after_a_step': {'shape': [1, 10, 3],
+                                    'norm': 5.2922055,
+                                    'at': [-4.0175641, -4.4218754, 0.58018787, -4.3394571]}}},
  {'label': 'stretched-as-a-line',
   'hint': 'You stretch the list of N positions as if it were one line, so the end of one row of patches is mixed '
           'with the beginning of the next. Lay the list out as a grid and stretch that.',
@@ -338,7 +362,10 @@ MISTAKES = [{'label': 'corners-aligned',
                                       'at': [0.15621693, -1.0394571, 0.59805505, -0.97820937]},
              'probe_gradient': {'shape': [1, 12, 3],
                                 'norm': 2.9837408,
-                                'at': [-1.0275686, 1.5033474, 0.34530786, -1.3906988]}}},
+                                'at': [-1.0275686, 1.5033474, 0.34530786, -1.3906988]},
+             'probe_after_a_step': {'shape': [1, 10, 3],
+                                    'norm': 4.220948,
+                                    'at': [-1.3540223, -0.25309372, 0.29746315, -4.0970169]}}},
  {'label': 'same-number-taken-for-same-grid',
   'hint': 'From a 2 x 6 grid to a 3 x 4 grid you change nothing: both have 12 places, but not the same ones. Compare '
           'the grids, not the numbers of positions.',
@@ -389,19 +416,34 @@ MISTAKES = [{'label': 'corners-aligned',
                                       'at': [0.28210478, -1.2237093, 0.59121686, -1.0336172]},
              'probe_gradient': {'shape': [1, 12, 3],
                                 'norm': 2.9355654,
-                                'at': [-1.2518095, 1.0146425, 0.20204294, -1.7980094]}}},
+                                'at': [-1.2518095, 1.0146425, 0.20204294, -1.7980094]},
+             'probe_after_a_step': {'shape': [1, 10, 3],
+                                    'norm': 3.9604619,
+                                    'at': [0.090176387, -3.2900369, -2.7916103, -3.802969]}}},
  {'label': 'gradient-cut',
   'hint': 'The numbers are right, but no gradient comes back to the old table: `.data` or `no_grad` cuts it off, and '
           'positions could not be trained at another size.',
-  'prints': {'probe_gradient': {'error': 'RuntimeError'}}}]
+  'prints': {'probe_gradient': {'error': 'RuntimeError'}, 'probe_after_a_step': {'error': 'StudentRaised'}}},
+ {'label': 'kept-from-an-earlier-call',
+  'hint': 'After a step of training the old positions come back: you keep the resized table and do not look whether '
+          'the positions have changed. Resize in every call.',
+  'prints': {'probe_after_a_step': {'shape': [1, 10, 3],
+                                    'norm': 5.1013227,
+                                    'at': [-0.76536329, -6.7140464, -2.1036984, -3.7961137]}}},
+ {'label': 'float32-inside',
+  'hint': 'Right to seven digits only: the positions pass through float32 on their way. Keep the dtype that they '
+          'came in.',
+  'prints': {'probe_exact': {'is': False}}}]
 
-explain = Explainer("q5_3", globals(), mistakes=MISTAKES, hidden_topics=['grids that agree', 'larger grids', 'smaller grids', 'other proportions', 'transposed', 'features stay apart', 'gradient', 'float32', 'device'])
+explain = Explainer("q5_3", globals(), mistakes=MISTAKES, hidden_topics=['grids that agree', 'larger grids', 'smaller grids', 'other proportions', 'transposed', 'features stay apart', 'gradient', 'after a step', 'float32', 'device'])
 
 """Public checks of q5_3: resize_positions."""
 
 import torch
 
+from course_utils.beside import run_beside
 from course_utils.checking import check, same, tensor
+from course_utils.second_looks import resize_after_a_step
 
 F64 = torch.float64
 
@@ -528,3 +570,14 @@ def probe_gradient(resize_positions):
     got = resize_positions(x, (3, 4), (2, 5))
     (got * torch.linspace(-1, 1, got.numel(), dtype=F64).reshape(got.shape)).sum().backward()
     return x.grad
+
+
+def probe_after_a_step(resize_positions):
+    x = _positions(3, 4)
+    return run_beside(resize_after_a_step, resize_positions, x, x.flip(1), (3, 4), (5, 2))[0]
+
+
+def probe_exact(resize_positions):
+    """Whether a table of equal rows stays what it is, to more digits than float32 has."""
+    x = torch.full((1, 12, 2), 1 / 3, dtype=F64)
+    return bool((resize_positions(x, (3, 4), (5, 7)) - 1 / 3).abs().max() < 1e-12)

@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q5_6"
 points = 14
 
-MADE_FROM = "e70bbb63851d2873"
+MADE_FROM = "5b1e3f41bcbf37a5"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'mean-of-batch-accuracies',
@@ -59,19 +59,28 @@ MISTAKES = [{'label': 'mean-of-batch-accuracies',
  {'label': 'never-in-training-mode',
   'hint': 'A model that arrives in evaluation mode is trained in evaluation mode: no dropout, and batch norm learns '
           'no statistics. Call `train()` yourself, whatever the mode it came in.',
-  'prints': {'probe_modes': {'list': [{'is': True}, {'is': False}]}}},
+  'prints': {'probe_modes': {'list': [{'is': True}, {'is': False}]},
+             'probe_first_and_last_mode': {'list': [{'is': False}, {'is': False}]}}},
  {'label': 'one-batch-per-epoch',
   'hint': 'Your model has seen the first batch of each epoch and nothing else: `next(iter(loader))` begins anew each '
           'time. Go through the whole loader.',
-  'prints': {'probe_images': {'is': False}}},
+  'prints': {'probe_passes': {'shape': [], 'norm': 0.8, 'at': [0.61329729, -0.1095552, -0.75770597, 0.75341117]},
+             'probe_small_last_batch': {'shape': [],
+                                        'norm': 32.0,
+                                        'at': [24.531892, -4.3822082, -30.308239, 30.136447]},
+             'probe_images': {'is': False}}},
  {'label': 'parameters-without-defaults',
   'hint': '`train_classifier(model, loader)` fails: your further parameters have no defaults. Whoever calls it knows '
           'the model and the loader only.',
   'prints': {'probe_modes': {'error': 'StudentRaised'},
+             'probe_first_and_last_mode': {'error': 'StudentRaised'},
+             'probe_passes': {'error': 'StudentRaised'},
+             'probe_small_last_batch': {'error': 'StudentRaised'},
              'probe_images': {'error': 'StudentRaised'},
              'probe_old_gradients': {'error': 'StudentRaised'},
              'probe_learns': {'error': 'StudentRaised'},
-             'probe_loss': {'error': 'StudentRaised'}}},
+             'probe_loss': {'error': 'StudentRaised'},
+             'probe_slope': {'error': 'StudentRaised'}}},
  {'label': 'gradients-never-zeroed',
   'hint': 'The loss falls a little, then swings and grows: gradients of all steps pile up, because nothing zeroes '
           'them. Each step uses the gradient of its own batch.',
@@ -79,9 +88,61 @@ MISTAKES = [{'label': 'mean-of-batch-accuracies',
  {'label': 'softmax-before-the-loss',
   'hint': 'Your loss cannot go below 1.46 with ten classes and the model learns slowly: you give probabilities to a '
           'cross-entropy that takes a softmax itself. Give it the logits.',
-  'prints': {'probe_loss': {'is': False}}}]
+  'prints': {'probe_loss': {'is': False},
+             'probe_slope': {'shape': [32, 10],
+                             'norm': 0.99999989,
+                             'at': [0.41493963, -0.00044338474, 0.47180241, -0.53586912]}}},
+ {'label': 'squared-error',
+  'hint': "Your loss is a squared error between the logits and one-hot labels. The contract's is the cross-entropy "
+          'of the logits with the labels.',
+  'prints': {'probe_loss': {'is': False},
+             'probe_slope': {'shape': [32, 10],
+                             'norm': 0.99999999,
+                             'at': [0.40183337, 0.16535969, -1.3479398, -1.1022483]}}},
+ {'label': 'one-class-ignored',
+  'hint': 'Images of class 0 teach your model nothing: `ignore_index=0` takes them out of the loss. Here 0 is a '
+          'class like any other.',
+  'prints': {'probe_slope': {'shape': [32, 10],
+                             'norm': 1.0,
+                             'at': [0.016034302, 0.62291453, -0.6722952, -0.82540262]}}},
+ {'label': 'one-epoch-whatever-is-asked',
+  'hint': 'You go through the loader once, whatever `epochs` says. Put the loop over the batches inside a loop over '
+          'the epochs.',
+  'prints': {'probe_passes': {'shape': [], 'norm': 1.0, 'at': [0.76662162, -0.13694401, -0.94713246, 0.94176396]},
+             'probe_images': {'is': False}}},
+ {'label': 'evaluation-mode-from-the-second-epoch',
+  'hint': 'Your first epoch is in training mode and the later ones are not: something at the end of an epoch calls '
+          '`eval()`. Call `train()` at the beginning of each epoch.',
+  'prints': {'probe_modes': {'list': [{'is': True}, {'is': False}]},
+             'probe_first_and_last_mode': {'list': [{'is': True}, {'is': False}]}}},
+ {'label': 'small-last-batch-left-out',
+  'hint': 'Batches that are smaller than the first are skipped, so some images are never trained on. Use every '
+          'batch.',
+  'prints': {'probe_small_last_batch': {'shape': [],
+                                        'norm': 128.0,
+                                        'at': [98.127567, -17.528833, -121.23295, 120.54579]}}},
+ {'label': 'every-batch-counted-as-full',
+  'hint': 'You divide by the number of batches times the size of the first one, and the last batch may be smaller. '
+          'Add up the images that were there.',
+  'prints': {'probe_accuracy': {'shape': [],
+                                'norm': 0.70833333,
+                                'at': [0.54302364, -0.097002004, -0.67088549, 0.6670828]},
+             'probe_all_right': {'shape': [],
+                                 'norm': 0.95833333,
+                                 'at': [0.73467905, -0.13123801, -0.9076686, 0.90252379]}}},
+ {'label': 'evaluated-with-gradients',
+  'hint': 'Your evaluation keeps track of gradients that nobody asks for, which costs memory and time. Ask the model '
+          'under `torch.no_grad()`.',
+  'prints': {'probe_evaluation_keeps_gradients': {'is': True}}},
+ {'label': 'trained-while-evaluating',
+  'hint': 'Measuring changes the model: you train it on the held-out images first, and then it has seen them. Leave '
+          'the weights as they are.',
+  'prints': {'probe_evaluation_keeps_gradients': {'is': True},
+             'probe_weights_after_evaluation': {'shape': [10, 36],
+                                                'norm': 17.871605,
+                                                'at': [-16.419316, 3.9336116, -1.3317241, -6.6611992]}}}]
 
-explain = Explainer("q5_6", globals(), mistakes=MISTAKES, hidden_topics=['accuracy over all images', 'extremes', 'trains in training mode', 'uses every batch', 'gradients are fresh', 'loss is cross entropy', 'loss falls', 'learns to see'])
+explain = Explainer("q5_6", globals(), mistakes=MISTAKES, hidden_topics=['accuracy over all images', 'extremes', 'evaluation only looks', 'trains in training mode', 'uses every batch', 'gradients are fresh', 'loss is cross entropy', 'loss falls', 'learns to see'])
 
 """Public checks of q5_6: evaluate and train_classifier, on models that need no training time."""
 
@@ -90,7 +151,7 @@ import torch.nn.functional as F
 
 from course_utils.beside import run_beside
 from course_utils.checking import check, number, same
-from course_utils.training_watch import watch_training
+from course_utils.training_watch import watch_evaluation, watch_training
 from course_utils.vision import evaluate_marked
 
 CLASSES = 10
@@ -136,7 +197,9 @@ def test_training_mode(train_classifier):
     """train_classifier puts the model into training mode, and shows it every image."""
     seen = _watched(train_classifier)
     check(seen["modes"], "the model was never called with gradients switched on")
-    check(all(seen["modes"]), "the model was not in training mode: call model.train() before you train")
+    late = ", though in training mode at first" if seen["modes"][0] else ""
+    check(all(seen["modes"]), f"the model was in evaluation mode in some steps{late}: call model.train() before you "
+          "train, and again where something has called model.eval()")
     check(seen["images"] >= 160, f"the model was shown {seen['images']} images in all, and one epoch has 160")
 
 
@@ -176,6 +239,23 @@ def probe_modes(train_classifier):
     return [len(modes) > 0, all(modes)]
 
 
+def probe_first_and_last_mode(train_classifier):
+    modes = _watched(train_classifier)["modes"]
+    return [modes[0], modes[-1]]
+
+
+def probe_passes(train_classifier):
+    """How many times the images were gone through, where four are asked for."""
+    seen = _watched(train_classifier)
+    return min(seen["images"] / 160, 4) if seen["counted"] else 4
+
+
+def probe_small_last_batch(train_classifier):
+    """How many of 150 images are seen in one pass, in batches of 32."""
+    seen = run_beside(watch_training, train_classifier, *_task(150), 32, 1)
+    return min(seen["images"], 150)
+
+
 def probe_images(train_classifier):
     seen = _watched(train_classifier)
     return seen["images"] >= 640 if seen["counted"] else seen["images"] >= 160
@@ -194,3 +274,24 @@ def probe_loss(train_classifier):
     first, (_, labels) = _watched(train_classifier, 1, 0.7)["first"], _task()
     expected = first["logits"].softmax(-1) - F.one_hot(labels[: len(first["logits"])], CLASSES)
     return "slope" in first and F.cosine_similarity(first["slope"].flatten(), expected.flatten(), 0).item() > 0.9
+
+
+def probe_slope(train_classifier):
+    """The direction of the first gradient at the logits."""
+    slope = _watched(train_classifier, 1, 0.7)["first"]["slope"]
+    return slope / slope.norm()
+
+
+def probe_evaluation_keeps_gradients(evaluate):
+    return any(_evaluated(evaluate)["kept"])
+
+
+def probe_weights_after_evaluation(evaluate):
+    return _evaluated(evaluate)["weight"]
+
+
+def _evaluated(evaluate):
+    images, labels = _task()
+    g = torch.Generator().manual_seed(63)
+    weight, bias = torch.randn(CLASSES, 36, generator=g), torch.randn(CLASSES, generator=g)
+    return run_beside(watch_evaluation, evaluate, weight, bias, images, labels, 32)

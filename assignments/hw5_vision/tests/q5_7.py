@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q5_7"
 points = 10
 
-MADE_FROM = "08ad88f425e9319e"
+MADE_FROM = "e1752d9c994e3580"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'fully-connected',
@@ -18,14 +18,15 @@ MISTAKES = [{'label': 'fully-connected',
           'knows.',
   'prints': {'probe_wide_kernels': {'shape': [], 'norm': 0.0, 'at': [0.0, 0.0, 0.0, 0.0]},
              'probe_convolutions': {'is': False},
-             'probe_is_local': {'is': False},
-             'probe_moves_along': {'is': False}}},
+             'probe_is_local': {'is': None},
+             'probe_moves_along': {'is': None},
+             'probe_pools': {'is': False}}},
  {'label': 'kernels-of-one-pixel',
   'hint': 'Your kernels have one pixel: nothing in the network compares neighbours, and features reach no farther '
           'than the pixels under one pooling window. Take kernels of size 3 or more.',
   'prints': {'probe_wide_kernels': {'shape': [], 'norm': 0.0, 'at': [0.0, 0.0, 0.0, 0.0]},
-             'probe_is_local': {'is': False},
-             'probe_moves_along': {'is': False}}},
+             'probe_is_local': {'is': None},
+             'probe_moves_along': {'is': None}}},
  {'label': 'no-non-linearity',
   'hint': 'Your convolutions follow each other without anything between them: two linear maps are one linear map, '
           'and the second layer adds nothing. Put a ReLU after each.',
@@ -46,11 +47,19 @@ MISTAKES = [{'label': 'fully-connected',
              'probe_training_steps': {'error': 'StudentRaised'},
              'probe_models': {'error': 'StudentRaised'},
              'probe_trained_further': {'error': 'StudentRaised'},
-             'probe_evaluated_images': {'error': 'StudentRaised'}}},
+             'probe_evaluated_images': {'error': 'StudentRaised'},
+             'probe_which_training_images': {'error': 'StudentRaised'},
+             'probe_kinds': {'error': 'StudentRaised'},
+             'probe_training_images_of_falling_sizes': {'error': 'StudentRaised'},
+             'probe_steps': {'error': 'StudentRaised'},
+             'probe_trains_nothing': {'error': 'StudentRaised'},
+             'probe_asked_about': {'error': 'StudentRaised'}}},
  {'label': 'measured-on-the-training-images',
   'hint': 'With very few images your accuracies are nearly 1: you measure on the images that the model was trained '
           'on, and those it knows by heart. Measure on the held-out ones.',
-  'prints': {'probe_evaluated_images': {'list': [{'is': False}, {'is': False}, {'is': False}, {'is': False}]}}},
+  'prints': {'probe_evaluated_images': {'list': [{'is': False}, {'is': False}, {'is': False}, {'is': False}]},
+             'probe_asked_about': {'list': [{'shape': [], 'norm': 0.0, 'at': [0.0, 0.0, 0.0, 0.0]},
+                                            {'shape': [], 'norm': 0.0, 'at': [0.0, 0.0, 0.0, 0.0]}]}}},
  {'label': 'all-images-every-time',
   'hint': 'Your accuracies hardly depend on the size: the loader has all training images, and only the number of '
           'results follows `sizes`. Give it the first n images.',
@@ -65,13 +74,193 @@ MISTAKES = [{'label': 'fully-connected',
                                                  'at': [147.19135, -26.293249, -181.84943, 180.81868]},
                                                 {'shape': [],
                                                  'norm': 192.0,
-                                                 'at': [147.19135, -26.293249, -181.84943, 180.81868]}]}}},
+                                                 'at': [147.19135, -26.293249, -181.84943, 180.81868]}]},
+             'probe_which_training_images': {'list': [{'shape': [],
+                                                       'norm': 3942.0,
+                                                       'at': [3022.0224, -539.83327, -3733.5961, 3712.4335]},
+                                                      {'shape': [],
+                                                       'norm': 3942.0,
+                                                       'at': [3022.0224, -539.83327, -3733.5961, 3712.4335]},
+                                                      {'shape': [],
+                                                       'norm': 3942.0,
+                                                       'at': [3022.0224, -539.83327, -3733.5961, 3712.4335]},
+                                                      {'shape': [],
+                                                       'norm': 3942.0,
+                                                       'at': [3022.0224, -539.83327, -3733.5961, 3712.4335]}]},
+             'probe_training_images_of_falling_sizes': {'list': [{'shape': [],
+                                                                  'norm': 192.0,
+                                                                  'at': [147.19135, -26.293249, -181.84943,
+                                                                         180.81868]},
+                                                                 {'shape': [],
+                                                                  'norm': 192.0,
+                                                                  'at': [147.19135, -26.293249, -181.84943,
+                                                                         180.81868]},
+                                                                 {'shape': [],
+                                                                  'norm': 192.0,
+                                                                  'at': [147.19135, -26.293249, -181.84943,
+                                                                         180.81868]},
+                                                                 {'shape': [],
+                                                                  'norm': 192.0,
+                                                                  'at': [147.19135, -26.293249, -181.84943,
+                                                                         180.81868]}]}}},
  {'label': 'one-model-trained-further',
   'hint': 'A small set that comes after a large one is as good as the large one: you go on training the same two '
           'models. What they learned before counts then; make fresh ones for each size.',
-  'prints': {'probe_trained_further': {'is': True}}}]
+  'prints': {'probe_trained_further': {'is': True},
+             'probe_which_training_images': {'list': [{'shape': [],
+                                                       'norm': 39.0,
+                                                       'at': [29.898243, -5.3408162, -36.938166, 36.728794]},
+                                                      {'shape': [],
+                                                       'norm': 39.0,
+                                                       'at': [29.898243, -5.3408162, -36.938166, 36.728794]}]},
+             'probe_steps': {'list': [{'shape': [],
+                                       'norm': 48.0,
+                                       'at': [36.797838, -6.5733123, -45.462358, 45.20467]},
+                                      {'shape': [],
+                                       'norm': 48.0,
+                                       'at': [36.797838, -6.5733123, -45.462358, 45.20467]}]}}},
+ {'label': 'neither-pooling-nor-stride',
+  'hint': 'All your maps are as large as the image, and all of the last one goes into the linear layer. Pool between '
+          'the convolutions, or let them take larger steps.',
+  'prints': {'probe_pools': {'is': False}}},
+ {'label': 'convolutions-without-effect',
+  'hint': 'Your convolutions are computed and do not count: the logits come from the pixels by linear layers. Let '
+          'the logits be read from what the convolutions give.',
+  'prints': {'probe_idle_filters': {'shape': [],
+                                    'norm': 2.0,
+                                    'at': [1.5332432, -0.27388801, -1.8942649, 1.8835279]}}},
+ {'label': 'numbers-made-up',
+  'hint': 'Nothing is trained and nothing measured: the accuracies come from a formula. Train both models for each '
+          'size, and return what `evaluate` gives.',
+  'prints': {'probe_result': {'dict': {'cnn': {'list': [{'shape': [],
+                                                         'norm': 0.30666667,
+                                                         'at': [0.2350973, -0.041996162, -0.29045395, 0.28880761]},
+                                                        {'shape': [],
+                                                         'norm': 0.31333333,
+                                                         'at': [0.24020811, -0.042909122, -0.29676817, 0.29508604]}]},
+                                       'vit': {'list': [{'shape': [],
+                                                         'norm': 0.20666667,
+                                                         'at': [0.15843513, -0.028301761, -0.19574071, 0.19463122]},
+                                                        {'shape': [],
+                                                         'norm': 0.21333333,
+                                                         'at': [0.16354594, -0.029214721, -0.20205492,
+                                                                0.20090964]}]}}},
+             'probe_training_images': {'list': []},
+             'probe_training_steps': {'list': [{'shape': [], 'norm': 0.0, 'at': [0.0, 0.0, 0.0, 0.0]},
+                                               {'shape': [], 'norm': 0.0, 'at': [0.0, 0.0, 0.0, 0.0]}]},
+             'probe_models': {'list': []},
+             'probe_evaluated_images': {'list': []},
+             'probe_which_training_images': {'list': []},
+             'probe_kinds': {'list': []},
+             'probe_training_images_of_falling_sizes': {'list': []},
+             'probe_steps': {'list': []},
+             'probe_trains_nothing': {'is': True},
+             'probe_asked_about': {'list': []}}},
+ {'label': 'accuracies-under-the-wrong-names',
+  'hint': 'The accuracies of the CNN stand under "vit", and those of the ViT under "cnn".',
+  'prints': {'probe_result': {'dict': {'cnn': {'list': [{'shape': [],
+                                                         'norm': 0.01,
+                                                         'at': [0.0076662162, -0.0013694401, -0.0094713246,
+                                                                0.0094176396]},
+                                                        {'shape': [],
+                                                         'norm': 0.03,
+                                                         'at': [0.022998648, -0.0041083202, -0.028413974,
+                                                                0.028252919]}]},
+                                       'vit': {'list': [{'shape': [],
+                                                         'norm': 0.02,
+                                                         'at': [0.015332432, -0.0027388801, -0.018942649,
+                                                                0.018835279]},
+                                                        {'shape': [],
+                                                         'norm': 0.04,
+                                                         'at': [0.030664865, -0.0054777602, -0.037885298,
+                                                                0.037670558]}]}}}}},
+ {'label': 'a-vit-in-the-cnns-place',
+  'hint': "Both columns are a ViT's: there is no SmallCNN in your experiment.",
+  'prints': {'probe_models': {'list': [{'is': 'ViT'}, {'is': 'ViT'}]},
+             'probe_kinds': {'list': [{'is': 'vit'}, {'is': 'vit'}]}}},
+ {'label': 'sizes-sorted',
+  'hint': 'Your accuracies stand in the order of growing sizes. They are asked for in the order of `sizes`, whatever '
+          'it is.',
+  'prints': {'probe_training_images_of_falling_sizes': {'list': [{'shape': [],
+                                                                  'norm': 20.0,
+                                                                  'at': [15.332432, -2.7388801, -18.942649,
+                                                                         18.835279]},
+                                                                 {'shape': [],
+                                                                  'norm': 20.0,
+                                                                  'at': [15.332432, -2.7388801, -18.942649,
+                                                                         18.835279]},
+                                                                 {'shape': [],
+                                                                  'norm': 40.0,
+                                                                  'at': [30.664865, -5.4777602, -37.885298,
+                                                                         37.670558]},
+                                                                 {'shape': [],
+                                                                  'norm': 40.0,
+                                                                  'at': [30.664865, -5.4777602, -37.885298,
+                                                                         37.670558]}]}}},
+ {'label': 'more-steps-for-the-cnn',
+  'hint': 'Your CNN is trained for more steps than your ViT, so the comparison is not of models. Give both the same '
+          'number.',
+  'prints': {'probe_training_steps': {'list': [{'shape': [],
+                                                'norm': 4.0,
+                                                'at': [3.0664865, -0.54777602, -3.7885298, 3.7670558]},
+                                               {'shape': [],
+                                                'norm': 2.0,
+                                                'at': [1.5332432, -0.27388801, -1.8942649, 1.8835279]}]},
+             'probe_steps': {'list': [{'shape': [],
+                                       'norm': 24.0,
+                                       'at': [18.398919, -3.2866561, -22.731179, 22.602335]},
+                                      {'shape': [],
+                                       'norm': 48.0,
+                                       'at': [36.797838, -6.5733123, -45.462358, 45.20467]},
+                                      {'shape': [],
+                                       'norm': 24.0,
+                                       'at': [18.398919, -3.2866561, -22.731179, 22.602335]},
+                                      {'shape': [],
+                                       'norm': 48.0,
+                                       'at': [36.797838, -6.5733123, -45.462358, 45.20467]}]}}},
+ {'label': 'steps-grow-with-the-set',
+  'hint': 'Small sets get fewer steps than large ones, so their models are worse for two reasons. Take the same '
+          'number of steps at every size.',
+  'prints': {'probe_training_steps': {'list': [{'shape': [],
+                                                'norm': 4.0,
+                                                'at': [3.0664865, -0.54777602, -3.7885298, 3.7670558]},
+                                               {'shape': [],
+                                                'norm': 2.0,
+                                                'at': [1.5332432, -0.27388801, -1.8942649, 1.8835279]}]},
+             'probe_steps': {'list': [{'shape': [],
+                                       'norm': 24.0,
+                                       'at': [18.398919, -3.2866561, -22.731179, 22.602335]},
+                                      {'shape': [],
+                                       'norm': 24.0,
+                                       'at': [18.398919, -3.2866561, -22.731179, 22.602335]},
+                                      {'shape': [],
+                                       'norm': 1.0,
+                                       'at': [0.76662162, -0.13694401, -0.94713246, 0.94176396]},
+                                      {'shape': [],
+                                       'norm': 1.0,
+                                       'at': [0.76662162, -0.13694401, -0.94713246, 0.94176396]}]}}},
+ {'label': 'last-images',
+  'hint': 'You train on the last n training digits. Asked for are the first n, so that everyone trains on the same '
+          'ones.',
+  'prints': {'probe_which_training_images': {'list': [{'shape': [],
+                                                       'norm': 3999.0,
+                                                       'at': [3065.7198, -547.63908, -3787.5827, 3766.1141]},
+                                                      {'shape': [],
+                                                       'norm': 3999.0,
+                                                       'at': [3065.7198, -547.63908, -3787.5827, 3766.1141]},
+                                                      {'shape': [],
+                                                       'norm': 3999.0,
+                                                       'at': [3065.7198, -547.63908, -3787.5827, 3766.1141]},
+                                                      {'shape': [],
+                                                       'norm': 3999.0,
+                                                       'at': [3065.7198, -547.63908, -3787.5827, 3766.1141]}]}}},
+ {'label': 'measured-on-other-training-images',
+  'hint': 'You measure on the first thousand training digits, and with a large n the model was trained on them. Take '
+          'the held-out ones.',
+  'prints': {'probe_asked_about': {'list': [{'shape': [], 'norm': 0.0, 'at': [0.0, 0.0, 0.0, 0.0]},
+                                            {'shape': [], 'norm': 0.0, 'at': [0.0, 0.0, 0.0, 0.0]}]}}}]
 
-explain = Explainer("q5_7", globals(), mistakes=MISTAKES, hidden_topics=['shape of the logits', 'digits stay apart', 'is convolutional', 'is local', 'moves along', 'is not linear', 'every parameter takes part', 'device', 'fresh models', 'efficiency'])
+explain = Explainer("q5_7", globals(), mistakes=MISTAKES, hidden_topics=['shape of the logits', 'digits stay apart', 'is convolutional', 'is local', 'moves along', 'is not linear', 'pools', 'convolutions count', 'every parameter takes part', 'device', 'fresh models', 'first images', 'held out images', 'same steps', 'efficiency'])
 
 """Public checks of q5_7: SmallCNN, and the form of what data_efficiency returns."""
 
@@ -160,11 +349,17 @@ def probe_is_small(SmallCNN):
 
 
 def probe_is_local(SmallCNN):
-    return _facts(SmallCNN)["reach"] < 0.5
+    reach = _facts(SmallCNN)["reach"]
+    return None if reach is None else reach < 0.5
 
 
 def probe_moves_along(SmallCNN):
-    return _facts(SmallCNN)["shift"] < 1e-3
+    shift = _facts(SmallCNN)["shift"]
+    return None if shift is None else shift < 1e-3
+
+
+def probe_pools(SmallCNN):
+    return _facts(SmallCNN)["pools"]
 
 
 def probe_unused(SmallCNN):
@@ -214,3 +409,31 @@ def probe_trained_further(data_efficiency):
 
 def probe_evaluated_images(data_efficiency):
     return [count > 40 for count in _plan(data_efficiency, [20, 40])["evaluated"]]
+
+
+def probe_which_training_images(data_efficiency):
+    return [int(run["trained"].max()) for run in _plan(data_efficiency, [20, 40])["runs"]]
+
+
+def probe_kinds(data_efficiency):
+    return [run["kind"] for run in _plan(data_efficiency, [20])["runs"]]
+
+
+def probe_training_images_of_falling_sizes(data_efficiency):
+    return [distinct for _, _, distinct in _plan(data_efficiency, [40, 20])["trained"]]
+
+
+def probe_steps(data_efficiency):
+    return [run["steps"] for run in run_beside(efficiency_plan, data_efficiency, [640, 20], 24)["runs"]]
+
+
+def probe_trains_nothing(data_efficiency):
+    return not _plan(data_efficiency, [20])["trained"]
+
+
+def probe_asked_about(data_efficiency):
+    return [int(run["asked"].min()) for run in _plan(data_efficiency, [20])["runs"]]
+
+
+def probe_idle_filters(SmallCNN):
+    return _facts(SmallCNN)["idle"]

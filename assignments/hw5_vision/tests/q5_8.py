@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q5_8"
 points = 10
 
-MADE_FROM = "954cadcf1891fcd2"
+MADE_FROM = "99621bc2fe3f6caa"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'layers-in-the-wrong-order',
@@ -216,16 +216,101 @@ MISTAKES = [{'label': 'layers-in-the-wrong-order',
                                          'at': [0.11693803, 0.068577771, 0.02491049, -0.057915871]},
              'probe_look_twice': {'shape': [3, 16],
                                   'norm': 0.56892263,
-                                  'at': [-0.39065334, 0.47292803, -0.05503488, 0.28189224]}}}]
+                                  'at': [-0.39065334, 0.47292803, -0.05503488, 0.28189224]}}},
+ {'label': 'largest-head',
+  'hint': 'You take the largest weight over the heads. Asked for is their mean.',
+  'prints': {'probe_rollout': {'shape': [2, 4],
+                               'norm': 2.2350758,
+                               'at': [1.5699799, 1.8907243, -0.57447996, 0.80104405]},
+             'probe_one_layer': {'shape': [2, 4],
+                                 'norm': 1.2804654,
+                                 'at': [0.90323719, 0.88679433, -1.0050896, 1.0992657]},
+             'probe_two_layers': {'shape': [2, 4],
+                                  'norm': 1.504417,
+                                  'at': [0.97778533, 1.2152867, -0.67215629, 0.86351066]},
+             'probe_one_image': {'shape': [1, 4],
+                                 'norm': 1.4167166,
+                                 'at': [-0.36052508, 0.58975053, -1.0055787, 1.48379]},
+             'probe_as_many_heads_as_tokens': {'shape': [2, 4],
+                                               'norm': 3.1576792,
+                                               'at': [1.1064361, 2.7076782, -1.2526221, 2.0452518]},
+             'probe_as_many_images_as_heads': {'shape': [3, 4],
+                                               'norm': 2.7457899,
+                                               'at': [0.48009989, 0.79734161, -1.2442528, 0.07436233]}}},
+ {'label': 'first-head',
+  'hint': 'Only the first head counts in your rollout. Take the mean over the heads.',
+  'prints': {'probe_rollout': {'shape': [2, 4],
+                               'norm': 0.84563549,
+                               'at': [0.63257305, 0.27999439, -0.57281377, 0.5536427]},
+             'probe_one_layer': {'shape': [2, 4],
+                                 'norm': 1.1506683,
+                                 'at': [1.0005495, 0.22308335, -1.2485666, 1.0186394]},
+             'probe_two_layers': {'shape': [2, 4],
+                                  'norm': 0.86395667,
+                                  'at': [0.64639503, 0.27345764, -0.65969924, 0.62428527]},
+             'probe_one_image': {'shape': [1, 4],
+                                 'norm': 0.56378516,
+                                 'at': [-0.051660126, 0.0024302457, -0.6126915, 0.66372413]},
+             'probe_as_many_heads_as_tokens': {'shape': [2, 4],
+                                               'norm': 0.95250634,
+                                               'at': [0.66359052, 0.43845306, -0.76106742, 0.86298621]},
+             'probe_as_many_images_as_heads': {'shape': [3, 4],
+                                               'norm': 0.93399364,
+                                               'at': [0.40749349, 0.073450872, -0.83994459, 0.15039173]}}},
+ {'label': 'mean-of-all-rows',
+  'hint': "You return the mean of all rows. Asked for is row 0, the class token's.",
+  'prints': {'probe_by_hand': {'shape': [1, 2],
+                               'norm': 0.7084865,
+                               'at': [-0.058902758, -0.24765888, -0.79048373, 0.72997007]},
+             'probe_rollout': {'shape': [2, 4],
+                               'norm': 0.721115,
+                               'at': [0.36159197, 0.60955683, -0.073085983, 0.28654092]},
+             'probe_one_layer': {'shape': [2, 4],
+                                 'norm': 0.7157284,
+                                 'at': [0.35054208, 0.61121389, -0.072372057, 0.27722865]},
+             'probe_two_layers': {'shape': [2, 4],
+                                  'norm': 0.71947818,
+                                  'at': [0.32879671, 0.62159261, -0.062661979, 0.28118187]},
+             'probe_one_head': {'shape': [2, 4],
+                                'norm': 0.75640817,
+                                'at': [0.4167401, 0.4091704, -0.28374002, 0.27706561]},
+             'probe_one_image': {'shape': [1, 4],
+                                 'norm': 0.50854723,
+                                 'at': [-0.19644841, 0.18919114, -0.3595005, 0.5207163]},
+             'probe_as_many_heads_as_tokens': {'shape': [2, 4],
+                                               'norm': 0.71314681,
+                                               'at': [0.28065216, 0.57927512, -0.15647004, 0.32240158]},
+             'probe_as_many_images_as_heads': {'shape': [3, 4],
+                                               'norm': 0.87347076,
+                                               'at': [0.14688873, 0.15097269, -0.39387283, -0.12443092]}}},
+ {'label': 'hook-left-in-the-model',
+  'hint': 'Your hook stays in the model: it goes on listening in every later call, and keeps what it hears. Take it '
+          'away.',
+  'prints': {'probe_hooks_left': {'shape': [],
+                                  'norm': 1.0,
+                                  'at': [0.76662162, -0.13694401, -0.94713246, 0.94176396]}}},
+ {'label': 'evaluation-mode-left',
+  'hint': 'The model comes back in evaluation mode, whatever mode it was in. Put it back into the mode that it had.',
+  'prints': {'probe_modes_left': {'is': True}}},
+ {'label': 'parameters-frozen',
+  'hint': 'After your function no parameter wants a gradient any more, and the model cannot be trained further. '
+          '`torch.no_grad()` is enough.',
+  'prints': {'probe_frozen': {'is': True}}},
+ {'label': 'gradients-switched-off-for-good',
+  'hint': '`torch.set_grad_enabled(False)` holds until it is undone, and all later training fails. Use `with '
+          'torch.no_grad():`.',
+  'prints': {'probe_gradients_still_on': {'is': False}}}]
 
-explain = Explainer("q5_8", globals(), mistakes=MISTAKES, hidden_topics=['rollout value', 'rollout rows', 'rollout of moves', 'rollout images stay apart', 'rollout float32', 'look value', 'look rows', 'look elsewhere', 'model afterwards', 'device'])
+explain = Explainer("q5_8", globals(), mistakes=MISTAKES, hidden_topics=['rollout value', 'rollout leaves its list', 'rollout rows', 'rollout of moves', 'rollout images stay apart', 'rollout float32', 'look value', 'look rows', 'look elsewhere', 'model afterwards', 'nothing is left behind', 'device'])
 
 """Public checks of q5_8: attention_rollout and map_attention."""
 
 import pytest
 import torch
 
+from course_utils.beside import run_beside
 from course_utils.checking import check, same, tensor
+from course_utils.second_looks import look_and_leave, made_audible
 
 F64 = torch.float64
 SIZES = {"image_size": 6, "patch": 2, "channels": 1, "d_model": 8, "n_heads": 2, "d_ff": 12, "n_layers": 2,
@@ -251,6 +336,7 @@ def _model(ViT, query=1.0):
             if "map_head.attn.q_proj" in name:
                 state[name] = 2 * query * state[name]
     vit.load_state_dict(state)
+    run_beside(made_audible, vit, _images())
     return vit
 
 
@@ -391,3 +477,23 @@ def probe_model_afterwards(map_attention, ViT):
     before = vit(_images())
     map_attention(vit, _images())
     return bool((vit(_images()) - before).abs().max() > 1e-9)
+
+
+def _left(map_attention, ViT):
+    return run_beside(look_and_leave, map_attention, _model(ViT), _images())
+
+
+def probe_hooks_left(map_attention, ViT):
+    return _left(map_attention, ViT)["hooks"]
+
+
+def probe_modes_left(map_attention, ViT):
+    return len(_left(map_attention, ViT)["modes"]) > 0
+
+
+def probe_frozen(map_attention, ViT):
+    return len(_left(map_attention, ViT)["frozen"]) > 0
+
+
+def probe_gradients_still_on(map_attention, ViT):
+    return _left(map_attention, ViT)["grad"]

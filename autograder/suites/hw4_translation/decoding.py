@@ -1,12 +1,16 @@
 """The cases that greedy_decode and cached_greedy_decode have in common."""
 
+from dataclasses import replace
+
 import torch
 
 from autograder.suites.hw4_translation.oracle import (
     SIZES,
+    a_call,
     as_tokens,
-    compare_rows,
+    compare_calls,
     draw_problem,
+    draw_with_bos,
     greedy_steps,
     loaded,
 )
@@ -35,6 +39,13 @@ def _causes(problem, eos, max_len):
 
     right = problem.cut(eos, max_len)
     first = min(len(row) for row in right)
+
+    def until_as_many_ends():
+        for n in range(1, max_len + 1):
+            if sum(row[:n].count(eos) for row in problem.steps) >= len(right):
+                return problem.cut(eos, n)
+        return right
+
     return {
         "the source's padding reaches neither encode nor decode":
             lambda: wrong(Deaf(problem.oracle, encode=False, decode=False)),
@@ -46,6 +57,9 @@ def _causes(problem, eos, max_len):
             lambda: wrong(Deaf(problem.oracle, step=1)),
         "the whole batch stops when its first sentence ends; the others are not done": lambda: [
             row[:first] for row in right],
+        "the loop stops when as many EOS were written as there are sentences, and one sentence can have several":
+            until_as_many_ends,
+        "there is one step too many": lambda: problem.more(eos, max_len + 1),
         "rows go on after their EOS": lambda: [row[:max_len] for row in problem.steps],
         "EOS is dropped and the row goes on; it ends there": lambda: [
             [token for token in row[:max_len] if token != eos] for row in problem.steps],
@@ -57,75 +71,89 @@ def _causes(problem, eos, max_len):
         "a new token sees itself alone; the keys and values before it are lost":
             lambda: wrong(Deaf(problem.oracle, alone=True)),
         "decoder_norm is left out": lambda: wrong(Deaf(problem.oracle, norm=False)),
-        "one step too few": lambda: problem.cut(eos, max_len - 1),
         "every row ends with the last one's EOS": lambda: [row[: max(map(len, right))] for row in problem.steps],
     }
 
 
-def compare(decode, Transformer, problem, what, eos=None, max_len=None):
-    """The student's decoding against the oracle's, with another EOS or another number of steps if given."""
-    model = loaded(Transformer, problem.weights, problem.sizes)
+def _call(decode, model, problem, what, eos=None, max_len=None):
+    """The student's decoding beside the oracle's, with another EOS or another number of steps if given."""
     eos = problem.eos if eos is None else eos
     max_len = problem.max_len if max_len is None else max_len
     got = decode(model, *problem.arguments(eos=eos, max_len=max_len))
-    compare_rows(got, problem.cut(eos, max_len), problem, what, _causes(problem, eos, max_len), max_len)
+    return a_call(got, problem.cut(eos, max_len), problem, what, _causes(problem, eos, max_len), max_len)
+
+
+def compare(decode, Transformer, problem, what):
+    compare_calls([_call(decode, loaded(Transformer, problem.weights, problem.sizes), problem, what)])
 
 
 def token_for_token(decode, Transformer, rng):
     sizes = (SIZES, (7, 9, 8, 2, 12, 1), (6, 12, 10, 1, 16, 3))
+    calls = []
     for number, chosen in enumerate(sizes):
         problem = draw_problem(rng, chosen, max_len=9 - number)
-        compare(decode, Transformer, problem, f"what a lively model of sizes {chosen} writes for {len(problem.src)} "
-                "sentences")
+        model = loaded(Transformer, problem.weights, problem.sizes)
+        calls.append(_call(decode, model, problem, f"what a lively model of sizes {chosen} writes for "
+                           f"{len(problem.src)} sentences"))
+        check(not model.training, "the model came in evaluation mode, and is in training mode after decoding")
+    compare_calls(calls)
 
 
 def step_limit(decode, Transformer, rng):
     problem = draw_problem(rng, max_len=8)
-    for max_len in range(1, 9):
-        compare(decode, Transformer, problem, f"the result with max_len = {max_len}", max_len=max_len)
+    model = loaded(Transformer, problem.weights, problem.sizes)
+    compare_calls([_call(decode, model, problem, f"the result with max_len = {n}", max_len=n) for n in range(1, 9)])
 
 
 def other_ends(decode, Transformer, rng):
     problem = draw_problem(rng)
+    model = loaded(Transformer, problem.weights, problem.sizes)
     firsts = {row[0] for row in problem.steps}
-    for eos in [*firsts, next(t for t in range(problem.sizes[1]) if all(t not in row for row in problem.steps))]:
-        if eos != problem.bos:
-            compare(decode, Transformer, problem, f"the result where EOS is token {eos}", eos=eos)
+    never = next(t for t in range(problem.sizes[1]) if all(t not in row for row in problem.steps))
+    compare_calls([_call(decode, model, problem, f"the result where EOS is token {eos}", eos=eos)
+                   for eos in [*firsts, never] if eos != problem.bos])
+
+
+def bos_is_a_token(decode, Transformer, rng):
+    problem = draw_with_bos(rng)
+    model = loaded(Transformer, problem.weights, problem.sizes)
+    got = decode(model, *problem.arguments())
+    compare_calls([a_call(got, problem.greedy, problem, f"the result of a model that writes BOS, token {problem.bos}")])
 
 
 def rows_are_apart(decode, Transformer, rng):
     problem = draw_problem(rng)
     model = loaded(Transformer, problem.weights, problem.sizes)
+    calls = []
     for i, expected in enumerate(problem.greedy):
         src, padding = problem.row(i)
         alone = decode(model, *problem.arguments(src=src, padding=padding))
-        compare_rows(alone, [expected], problem, f"sentence {i} as a batch of its own")
+        calls.append(a_call(alone, [expected], problem, f"sentence {i} as a batch of its own"))
         length = int((~padding).sum())
         short = decode(model, *problem.arguments(src=src[:, :length], padding=padding[:, :length]))
-        compare_rows(short, [expected], problem, f"sentence {i} alone and without its padding")
+        calls.append(a_call(short, [expected], problem, f"sentence {i} alone and without its padding"))
     order = [3, 1, 4, 0, 2]
     got = decode(model, *problem.arguments(src=problem.src[order], padding=problem.padding[order]))
-    compare_rows(got, [problem.greedy[i] for i in order], problem, "the batch in another order")
+    calls.append(a_call(got, [problem.greedy[i] for i in order], problem, "the batch in another order"))
+    compare_calls(calls)
 
 
 def padding_is_not_seen(decode, Transformer, rng):
     problem = draw_problem(rng)
     model = loaded(Transformer, problem.weights, problem.sizes)
     junk = torch.where(problem.padding, torch.randint(problem.sizes[0], problem.src.shape, generator=rng), problem.src)
-    causes = _causes(problem, problem.eos, problem.max_len)
-    got = decode(model, *problem.arguments(src=junk))
-    compare_rows(got, problem.greedy, problem, "the result with other tokens in the padding", causes)
+    other = replace(problem, src=junk)
     src, padding = torch.cat([junk, junk[:, :3]], 1), torch.cat([problem.padding, problem.padding[:, :3] | True], 1)
-    got = decode(model, *problem.arguments(src=src, padding=padding))
-    compare_rows(got, problem.greedy, problem, "the result with more padding", causes)
+    more = replace(problem, src=src, padding=padding)
+    compare_calls([_call(decode, model, other, "the result with other tokens in the padding"),
+                   _call(decode, model, more, "the result with more padding")])
 
 
 def in_float32(decode, Transformer, rng):
     problem = draw_problem(rng)
     model = loaded(Transformer, problem.weights, problem.sizes)
     model.float()
-    got = decode(model, *problem.arguments())
-    compare_rows(got, problem.greedy, problem, "the result of a model in float32")
+    compare_calls([_call(decode, model, problem, "the result of a model in float32")])
 
 
 @torch.no_grad()

@@ -3,7 +3,7 @@
 import itertools
 import math
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor, nn
@@ -130,6 +130,11 @@ class Problem:
         rows = [row[:max_len] for row in self.steps]
         return [row[: row.index(eos)] if eos in row else row for row in rows]
 
+    def more(self, eos, max_len):
+        """`cut`, for any number of steps."""
+        steps, _ = greedy_steps(self.oracle, self.src, self.padding, self.bos, max_len)
+        return replace(self, steps=steps).cut(eos, max_len)
+
     def arguments(self, **other):
         """What follows the model in a call of greedy_decode."""
         given = {"src": self.src, "padding": self.padding, "bos": self.bos, "eos": self.eos, "max_len": self.max_len}
@@ -178,6 +183,23 @@ def _varied(written, leads, bos, eos, rows):
     return chosen if len(chosen) == rows else []
 
 
+def draw_with_bos(rng, sizes=SIZES, max_len=6, tries=100):
+    """A problem whose sentences all get BOS as a token, and no EOS before it."""
+    for _ in range(tries):
+        weights = lively_weights(int(torch.randint(2**31, (1,), generator=rng)), *sizes)
+        oracle = Translator(weights, sizes[3])
+        src = torch.randint(sizes[0], (40, 5), generator=rng)
+        padding = lengths_to_padding(torch.randint(1, 6, (40,), generator=rng).tolist(), 5)
+        for bos in range(sizes[1]):
+            written, leads = greedy_steps(oracle, src, padding, bos, max_len)
+            chosen = [i for i, row in enumerate(written) if bos in row[:4] and min(leads[i]) > MARGIN][:3]
+            rows = [written[i] for i in chosen]
+            ends = [t for t in range(sizes[1]) if t != bos and not any(t in row for row in rows)]
+            if len(chosen) == 3 and ends:
+                return Problem(weights, oracle, sizes, src[chosen], padding[chosen], bos, ends[0], max_len, rows)
+    raise RuntimeError("no model that writes BOS was found")
+
+
 @torch.no_grad()
 def greedy_steps(model, src, padding, bos, max_len):
     """The likeliest token at each step, EOS or not, and its lead over the next: two lists of B rows."""
@@ -206,7 +228,7 @@ def score(problem, i, tokens, length_penalty):
 
 @torch.no_grad()
 def all_hypotheses(problem, i):
-    """Every possible result for a sentence with its sum of log-probabilities and their number."""
+    """Every possible result for a sentence: tokens, sum of log-probabilities, their number, the sum without EOS's."""
     src, padding = problem.row(i)
     memory = problem.oracle.encode(src, padding)
     found, live = [], [((), 0.0)]
@@ -218,11 +240,11 @@ def all_hypotheses(problem, i):
         for (tokens, total), row in zip(live, logp.tolist(), strict=True):
             for token, value in enumerate(row):
                 if token == problem.eos:
-                    found.append((tokens, total + value, step + 1))
+                    found.append((tokens, total + value, step + 1, total))
                 else:
                     grown.append(((*tokens, token), total + value))
         live = grown
-    return found + [(tokens, total, problem.max_len) for tokens, total in live]
+    return found + [(tokens, total, problem.max_len, total) for tokens, total in live]
 
 
 def as_tokens(got, rows, what):
@@ -245,20 +267,46 @@ def _row(row, what):
     return tokens
 
 
-def compare_rows(got, expected, problem, what, causes=None, max_len=None):
-    """`Wrong` with the first row that differs and, if one fits, a likely cause; `causes` are functions by sentence."""
-    got = as_tokens(got, len(expected), what)
-    if got == expected:
+@dataclass(frozen=True)
+class Call:
+    """What was written in one call, and what should have been; `causes` are functions by sentence."""
+
+    got: list
+    expected: list
+    problem: Problem
+    what: str
+    causes: dict
+    max_len: int
+
+    def explained(self, cause):
+        """Whether this cause gives what was written."""
+        usual = _usual_causes(self.expected, self.problem, self.max_len)
+        if cause in usual:
+            return usual[cause] == self.got
+        return cause in self.causes and self.causes[cause]() == self.got
+
+
+def a_call(got, expected, problem, what, causes=None, max_len=None):
+    return Call(as_tokens(got, len(expected), what), expected, problem, what, causes or {}, max_len or problem.max_len)
+
+
+def compare_calls(calls):
+    """`Wrong` with the first row that differs and, if just one fits all the calls, a likely cause."""
+    wrong = [call for call in calls if call.got != call.expected]
+    if not wrong:
         return
-    i = next(i for i, (a, b) in enumerate(zip(got, expected, strict=True)) if a != b)
-    message = f"{what}: sentence {i} gives {got[i]}, expected {expected[i]}"
-    for cause, rows in _usual_causes(expected, problem, max_len or problem.max_len).items():
-        if rows == got:
-            raise Wrong(f"{message}. Likely cause: {cause}.")
-    for cause, make in (causes or {}).items():
-        if make() == got:
-            raise Wrong(f"{message}. Likely cause: {cause}.")
-    raise Wrong(message)
+    first = wrong[0]
+    i = next(i for i, (a, b) in enumerate(zip(first.got, first.expected, strict=True)) if a != b)
+    message = f"{first.what}: sentence {i} gives {first.got[i]}, expected {first.expected[i]}"
+    fits = [*_usual_causes(first.expected, first.problem, first.max_len), *first.causes]
+    for call in [*wrong, *(call for call in calls if call.got == call.expected)]:
+        fits = [cause for cause in fits if call.explained(cause)]
+    raise Wrong(f"{message}. Likely cause: {fits[0]}." if len(fits) == 1 else message)
+
+
+def compare_rows(got, expected, problem, what, causes=None, max_len=None):
+    """`compare_calls` for a single one."""
+    compare_calls([a_call(got, expected, problem, what, causes, max_len)])
 
 
 def _usual_causes(expected, problem, most):
@@ -285,10 +333,11 @@ def loaded(Transformer, weights, sizes, **options):
 def check_parameters(model, weights):
     """`Wrong` where the model has parameters besides those of the contract."""
     own = model.parameter_shapes()
-    extra = sorted(set(own) - set(weights))
+    table = tuple(weights["tgt_embed.weight"].shape)
+    extra = sorted(set(own) - set(weights), key=lambda name: (tuple(own[name]) == table, name))
     if "tgt_embed.weight" in own:
         check(not extra, f"`{extra[0] if extra else ''}` is a parameter too many (an output layer shares the weight of "
               "tgt_embed and has no bias; positions are not learned)")
     else:  # the one weight of tgt_embed and an output layer goes by its other name
-        check(len(extra) == 1, f"`{extra[-1] if extra else 'tgt_embed.weight'}` is a parameter too many, or tgt_embed "
+        check(len(extra) == 1, f"`{extra[0] if extra else 'tgt_embed.weight'}` is a parameter too many, or tgt_embed "
               "is missing")

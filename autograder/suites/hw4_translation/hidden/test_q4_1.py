@@ -128,6 +128,14 @@ def test_inputs_and_labels(teacher_forcing, rng):
         _check_forcing(teacher_forcing, _sentences(rng, lengths, least=3), bos, eos, pad)
 
 
+def test_long_sentences(pad_batch, teacher_forcing, rng):
+    """Sentences of any length, 700 tokens too, and batches of many sentences come through whole."""
+    for lengths in ((700, 2), [1 + i % 3 for i in range(150)]):
+        sequences = _sentences(rng, lengths, least=3)
+        _check_padding(pad_batch, sequences, 0)
+        _check_forcing(teacher_forcing, sequences, 1, 2, 0)
+
+
 def test_teacher_forcing_one_row(teacher_forcing, rng):
     """A batch of one sentence, one of a single token, and sentences of equal length."""
     for lengths in ((5,), (1,), (4, 4, 4)):

@@ -99,6 +99,26 @@ def test_scores(evaluate_translation, Transformer, rng):
     check(abs(got["chrf"] - chrf) < 0.5, _told("chrf", got["chrf"], chrf))
 
 
+def test_dropout_is_off(evaluate_translation, Transformer, rng):
+    """A model that comes in training mode is evaluated without its dropout."""
+    weights, sizes, said = _speaker(rng)
+    model = loaded(Transformer, weights, sizes, dropout=0.5)
+    model.train()
+    got = _scores(evaluate_translation, model, said)
+    check(abs(got["exact"] - 1) < 1e-3, f"exact is {got['exact']:.4f} for a model with dropout that comes in training "
+          "mode, and 1.0000 in evaluation mode: dropout is off while you decode")
+
+
+def test_many_pairs(evaluate_translation, Transformer, rng):
+    """All pairs count, of a long list too."""
+    weights, sizes, said = _speaker(rng)
+    pairs, wrong = (said * 30)[:150], 30
+    pairs[-wrong:] = [(words, [*row[1:], row[0], row[0]]) for words, row in pairs[-wrong:]]
+    got, exact = _scores(evaluate_translation, loaded(Transformer, weights, sizes), pairs)["exact"], 1 - wrong / 150
+    check(abs(got - exact) < 1e-3, _told("exact", got, exact) + f" (of 150 pairs, the last {wrong} are not what the "
+          "model says)")
+
+
 def _learned(in_box, parts, rng):
     """Losses (None for a checkpoint that was loaded) and exact match of the checkpoint, or of the brief run's model."""
     make_model, pad_batch, teacher_forcing, train_step, greedy_decode = parts

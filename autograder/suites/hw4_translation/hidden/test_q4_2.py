@@ -286,7 +286,7 @@ def test_long_sentences(Transformer, rng):
 def test_max_len(Transformer, rng):
     """Sentences of max_len tokens fit, on both sides; the default is 512."""
     sizes = (5, 4, 4, 2, 6, 1)
-    for longest, options in ((7, {"max_len": 7}), (40, {"max_len": 40}), (512, {})):
+    for longest, options in ((7, {"max_len": 7}), (40, {"max_len": 40}), (512, {}), (600, {"max_len": 600})):
         model, _ = _twins(Transformer, rng, sizes, **options)
         src, tgt = _draw(rng, 1, longest, longest, sizes)
         got = _forward(model, src, tgt, None, f"the logits for {longest} tokens", sizes[1]).detach()
@@ -312,6 +312,24 @@ def test_dropout(Transformer, rng):
     model.train()
     got = _forward(model, src, tgt, PADDING, "the logits").detach()
     same(got, oracle(src, tgt, PADDING).detach(), "the logits in training mode, dropout being 0 by default", **CLOSE)
+
+
+def test_dropout_on_every_branch(Transformer, rng):
+    """dropout reaches every residual branch of both stacks: where it takes all, nothing is added to the input."""
+    model, oracle = _twins(Transformer, rng, dropout=1 - 1e-9)
+    model.train()
+    src, tgt = _draw(rng)
+    memory, zero = _memory(rng), torch.zeros(3, 6, SIZES[2], dtype=F64)
+    for part, got, kept, dropped in (
+        ("encoder", _encode(model, src, PADDING, "the memory"), oracle.encode(src, PADDING, layers=0),
+         oracle.core.encoder.norm(zero)),
+        ("decoder", _decode(model, tgt, memory, PADDING, "the logits"), oracle.decode(tgt, memory, PADDING, layers=0),
+         oracle.core.decoder.norm(zero[:, :T]) @ oracle.tgt.T),
+    ):  # the sum of embedding and position may be dropped too
+        nothing_added = any(torch.allclose(got.detach(), value.detach(), rtol=1e-3, atol=1e-3)
+                            for value in (kept, dropped))
+        check(nothing_added, f"in training mode with a dropout of nearly 1 the {part}'s layers still add something to "
+              f"their input: dropout goes to every layer, and onto each residual branch")
 
 
 @pytest.mark.weight(2)

@@ -103,6 +103,7 @@ def test_pad_id_outside_the_vocabulary(smoothed_loss, rng):
     for pad in (-100, 9, -1):
         logits, labels = _draw(rng, vocab=9)
         labels = torch.where(labels == 0, pad, labels)
+        labels[0, 0], labels[1, 1] = 0, 0  # a word
         for smoothing in (0.1, 0.0):
             got = number(smoothed_loss(logits, labels, pad, smoothing), "the loss")
             same(got, _theirs(logits, labels, pad, smoothing).item(), f"the loss with V = 9, pad_id = {pad} and "
@@ -127,6 +128,8 @@ def test_gradient(smoothed_loss, rng):
     (got,) = torch.autograd.grad(loss, logits)
     (expected,) = torch.autograd.grad(_theirs(logits, labels, 0, 0.1), logits)
     same(got, expected, "the gradient")
+    (thrice,) = torch.autograd.grad(3 * smoothed_loss(logits, labels, 0), logits)
+    same(thrice, 3 * expected, "the gradient of three times the loss")
     check((got[labels == 0] == 0).all(), "a position whose label is padding has a gradient")
 
 

@@ -5,8 +5,7 @@ import math
 import pytest
 import torch
 
-from autograder.suites.causes import same_or_because
-from course_utils.checking import check, number, same
+from course_utils.checking import Wrong, check, number, same
 
 
 def _rate(noam_rate, step, d_model, warmup):
@@ -19,7 +18,8 @@ def _formula(step, d_model, warmup):
 
 def _compare(noam_rate, step, d, warmup):
     rising, falling = step * warmup**-1.5, step**-0.5
-    same_or_because(_rate(noam_rate, step, d, warmup), _formula(step, d, warmup), f"noam_rate({step}, {d}, {warmup})", {
+    got, expected = _rate(noam_rate, step, d, warmup), _formula(step, d, warmup)
+    causes = {
         "the factor d_model ** -0.5 is missing": min(rising, falling),
         "it is multiplied by sqrt(d_model) and not divided": d**0.5 * min(rising, falling),
         "it is divided by d_model and not by its root": min(rising, falling) / d,
@@ -31,7 +31,16 @@ def _compare(noam_rate, step, d, warmup):
             d**-0.5 * min(step / warmup, falling),
         "warmup ** -0.5 where warmup ** -1.5 belongs": d**-0.5 * min(step * warmup**-0.5, falling),
         "steps are counted from 1, and you add one more": _formula(step + 1, d, warmup),
-    }, rtol=1e-5)
+        "the warm-up always has 4000 steps, whatever `warmup` is": _formula(step, d, 4000),
+    }
+    try:
+        same(got, expected, f"noam_rate({step}, {d}, {warmup})", rtol=1e-5, atol=0)
+    except Wrong as wrong:
+        fits = [cause for cause, value in causes.items()
+                if math.isclose(got, value, rel_tol=1e-4) and not math.isclose(expected, value, rel_tol=1e-4)]
+        if len(fits) == 1:
+            raise Wrong(f"{wrong.message}. Likely cause: {fits[0]}.", wrong.mistake) from None
+        raise
 
 
 @pytest.mark.weight(3)

@@ -16,7 +16,7 @@ PAD = 0
 
 
 def _batch(rng, lengths=(5, 3, 1), sources=(6, 2, 4)):
-    """(src, src_padding, inputs, labels), tokens from 1 on."""
+    """(src, src_padding, inputs, labels), tokens from 1 on, PAD where there is no token."""
     padding = lengths_to_padding(sources, max(sources))
     src = torch.randint(1, SIZES[0], padding.shape, generator=rng).masked_fill(padding, PAD)
     beyond = lengths_to_padding(lengths, max(lengths))
@@ -37,14 +37,14 @@ def _weights(rng, calm=False):
     return weights
 
 
-def _losses_and_gradients(weights, batch):
+def _losses_and_gradients(weights, batch, pad=PAD):
     """For each smoothing that is right: the loss before the step, and the gradient by name."""
     src, padding, inputs, labels = batch
     found = {}
     for smoothing in (0.1, 0.0):
         oracle = Translator(weights, SIZES[3])
         logits = oracle(src, inputs, padding)
-        loss = F.cross_entropy(logits.flatten(0, 1), labels.flatten(), ignore_index=PAD, label_smoothing=smoothing)
+        loss = F.cross_entropy(logits.flatten(0, 1), labels.flatten(), ignore_index=pad, label_smoothing=smoothing)
         loss.backward()
         found[smoothing] = loss.item(), oracle.gradients()
     return found
@@ -171,6 +171,63 @@ def test_second_step(train_step, Transformer, in_box, rng):
     _compare_move(moves, found[smoothing][1], "the second step")
 
 
+OTHER = 5  # another pad_id, so that 0 is a word
+
+
+@pytest.mark.weight(2)
+def test_pad_id(train_step, Transformer, in_box, rng):
+    """pad_id is an argument, and of the source's tokens src_padding alone tells which are padding."""
+    weights, (src, padding, inputs, labels) = _weights(rng), _batch(rng)
+    labels = torch.where(labels == OTHER, 3, labels).masked_fill(labels == PAD, OTHER)
+    labels[0, 1], labels[1, 0] = 0, 0  # words
+    src = src.masked_fill(padding, OTHER)
+    src[0, 1], src[2, 2] = OTHER, OTHER  # words that have the number of the padding
+    batch = src, padding, inputs, labels
+    (returned,), _ = in_box(take_steps, train_step, loaded(Transformer, weights, SIZES), [batch], OTHER)
+    loss, found = _loss(returned), _losses_and_gradients(weights, batch, OTHER)
+    expected = found[_which(found, loss)][0]
+    told = ""
+    for cause, other, ignored in (
+        ("the labels' padding is looked for with another number than pad_id", batch, PAD),
+        ("the source's padding is taken from its tokens and not from src_padding",
+         (src, src == OTHER, inputs, labels), OTHER),
+    ):
+        wrong = _losses_and_gradients(weights, other, ignored)
+        if abs(loss - expected) > 1e-3 and min(abs(loss - value) for value, _ in wrong.values()) < 1e-4:
+            told = f". Likely cause: {cause}"
+    check(abs(loss - expected) < 1e-3, f"the loss with pad_id = {OTHER} is {loss:.5f}, expected {expected:.5f}: 0 is "
+          f"a word here, and so is a {OTHER} in the source where src_padding is False{told}")
+
+
+def test_old_gradients(train_step, Transformer, in_box, rng):
+    """Gradients that stand in the parameters before the step do not get into it."""
+    weights, batch, old = _weights(rng), _batch(rng), 0.5
+    model = loaded(Transformer, weights, SIZES)
+    (returned,), states = in_box(take_steps, train_step, model, [batch], PAD, 1.0, False, old)
+    found = _losses_and_gradients(weights, batch)
+    gradient = found[_which(found, _loss(returned))][1]
+    moves, name = _moves(*states), "encoder_layers.0.ff.fc1.weight"
+    piled = {key: grad + old for key, grad in gradient.items()}
+    if name in moves and torch.allclose(moves[name], -piled[name] / max(1.0, _norm(piled)), rtol=1e-2, atol=1e-5):
+        raise Wrong("gradients that were there before the step are part of its update: clear them before backward, and "
+                    "not only after the step")
+    _compare_move(moves, gradient, "a step of a model with old gradients")
+
+
+@pytest.mark.weight(0.5)
+def test_float32(train_step, Transformer, in_box, rng):
+    """A model in float32 is trained in float32 on a CPU: its losses are right to five digits."""
+    weights, batches = _weights(rng), [_batch(rng) for _ in range(4)]
+    model = loaded(Transformer, weights, SIZES)
+    model.float()
+    returned, _ = in_box(take_steps, train_step, model, batches, PAD, 0.0)
+    for batch, value in zip(batches, returned, strict=True):
+        loss, found = _loss(value), _losses_and_gradients(weights, batch)
+        expected = found[_which(found, loss)][0]
+        check(abs(loss - expected) < 5e-4 * max(1.0, expected), f"the loss of a model in float32 is {loss:.5f}, "
+              f"expected {expected:.5f}: is it computed in a shorter type? On a CPU nothing is cast")
+
+
 def test_training_mode(train_step, fit, Transformer, in_box, rng):
     """Training is done in training mode: with dropout, the loss of one batch varies while the weights rest."""
     weights, batch = _weights(rng), _batch(rng)
@@ -237,11 +294,38 @@ def test_fit_takes_every_batch(fit, Transformer, in_box, rng):
         _, padding, inputs, labels = _batch(rng)
         batches.append((torch.full(padding.shape, token).masked_fill(padding, PAD), padding, inputs, labels))
     first = [batches[0]] * 18  # a schedule of one's own may have a tenth of the steps for its warm-up
-    in_box(call_fit, fit, model, first + batches, PAD, 0.02)
+    got = in_box(call_fit, fit, model, first + batches, PAD, 0.02)
     moved = (model.state_dict()["src_embed.weight"].detach() - weights["src_embed.weight"]).abs().amax(1)
     still = [number for number, token in enumerate(tokens, 1) if not moved[token] > 0]
     if still == list(range(2, len(tokens) + 1)):
+        stopped = isinstance(got, list) and len(got) == 1
         raise Wrong(f"of {18 + len(tokens)} batches, fit trains on the first alone: the words that only the others "
-                    "have were not trained. Does a return stand inside the loop?", mistake="fit-returns-in-the-loop")
+                    "have were not trained. " + ("Does a return stand inside the loop?" if stopped else "Is it taken "
+                    "again and again?"), mistake="fit-returns-in-the-loop" if stopped else None)
     check(not still, f"fit got {18 + len(tokens)} batches, and the word that only batch "
           f"{18 + still[0] if still else 0} has was not trained: there is a step for each batch")
+
+
+@pytest.mark.weight(1.5)
+def test_fit_losses(fit, Transformer, in_box, rng):
+    """fit gives a list of the losses: one for each step, in the order of the batches."""
+    weights = _weights(rng)
+    model = loaded(Transformer, weights, SIZES)
+    sizes = ((5, 3), (2, 6), (4, 4), (1, 2), (3, 7))
+    batches = [_batch(rng, (a, 1), (b, 2)) for a, b in sizes]
+    got = in_box(call_fit, fit, model, batches, PAD, 0.0)  # with a rate of 0 the weights rest
+    check(isinstance(got, list), f"fit gives {got}, expected a list of the losses")
+    check(len(got) == len(batches), f"fit got {len(batches)} batches and gives {len(got)} losses: one for each step")
+    losses = [_loss(value, f"loss {i} of fit's list") for i, value in enumerate(got)]
+    found = [_losses_and_gradients(weights, batch) for batch in batches]
+    right = {smoothing: [each[smoothing][0] for each in found] for smoothing in (0.1, 0.0)}
+    expected = min(right.values(), key=lambda values: abs(values[0] - losses[0]))
+    state = model.state_dict()
+    if not torch.equal(state["src_embed.weight"].detach(), weights["src_embed.weight"]):
+        return  # a fit with a rate of its own: later losses are those of weights that nobody knows here
+    for smoothing in right:
+        if torch.allclose(torch.tensor(sorted(losses)), torch.tensor(sorted(right[smoothing])), atol=1e-3):
+            expected = right[smoothing]
+    for i, (loss, value) in enumerate(zip(losses, expected, strict=True)):
+        check(abs(loss - value) < 1e-3, f"loss {i} of fit's list is {loss:.5f}, and that of batch {i} is {value:.5f} "
+              "(the rate is 0, so that the weights rest): every step has its own loss, and the batches come in turn")

@@ -23,6 +23,12 @@ def test_every_end(greedy_decode, Transformer, rng):
     decoding.other_ends(greedy_decode, Transformer, rng)
 
 
+@pytest.mark.weight(1)
+def test_bos_is_a_token(greedy_decode, Transformer, rng):
+    """Where BOS is the likeliest token, it is written like any other."""
+    decoding.bos_is_a_token(greedy_decode, Transformer, rng)
+
+
 @pytest.mark.weight(2)
 def test_rows_are_apart(greedy_decode, Transformer, rng):
     """A sentence gets the same translation alone, in any batch, and at any place in it."""

@@ -122,12 +122,12 @@ def _best(found, length_penalty):
 def _tiny_causes(problem, found, p):
     """What other rules for the score would choose."""
     def rows(rate, allowed=lambda tokens, n: True):
-        return [list(max((h for h in each if allowed(h[0], h[2])), key=lambda h: rate(*h))[0]) for each in found]
+        return [list(max((h for h in each if allowed(h[0], h[2])), key=lambda h: rate(*h[:3]))[0]) for each in found]
 
     def ended(tokens, n):
         return len(tokens) < n
 
-    causes = {
+    return {
         "it is what greedy decoding finds, and not the best": problem.greedy,
         "the sum is not divided by (number of tokens) ** length_penalty": rows(lambda t, s, n: s),
         "EOS does not count in the number of log-probabilities": rows(lambda t, s, n: s / max(len(t), 1) ** p),
@@ -136,28 +136,29 @@ def _tiny_causes(problem, found, p):
         "the sum is divided by the number, whatever the length penalty": rows(lambda t, s, n: s / n),
         "the penalty is that of Wu et al., ((5 + n) / 6) ** length_penalty; here it is n ** length_penalty":
             rows(lambda t, s, n: s / ((5 + n) / 6) ** p),
+        "BOS counts in the number of log-probabilities, and it has none": rows(lambda t, s, n: s / (n + 1) ** p),
+        "hypotheses without EOS do not compete; at the end they do": rows(lambda t, s, n: s / n**p, ended),
+        "EOS counts in the number of log-probabilities, and its own is not in the sum":
+            [list(max(each, key=lambda h: h[3] / h[2] ** p)[0]) for each in found],
     }
-    if all(any(ended(h[0], h[2]) for h in each) for each in found):
-        causes["hypotheses without EOS do not compete; at the end they do"] = rows(lambda t, s, n: s / n**p, ended)
-    return causes
 
 
 def _find_the_best(beam_search, Transformer, rng, vocab, max_len, width, bos, eos):
     problem, found, best = _tiny(rng, vocab, max_len, bos, eos)
     model = loaded(Transformer, problem.weights, problem.sizes)
-    for length_penalty in TINY_PENALTIES:
-        what = (f"{vocab} tokens, max_len {max_len}, width {width} (nothing needs to be pruned) and length penalty "
-                f"{length_penalty}")
-        rows = _search(beam_search, model, problem, width, length_penalty, f"the result for {what}")
-        for i, (row, expected) in enumerate(zip(rows, best[length_penalty], strict=True)):
-            if row == expected:
-                continue
-            mine, theirs = (score(problem, i, tokens, length_penalty) for tokens in (row, expected))
-            message = f"for {what}, sentence {i} gives {row} with score {mine:.4f}; {expected} has {theirs:.4f}"
-            for cause, others in _tiny_causes(problem, found, length_penalty).items():
-                if others == rows and others != best[length_penalty]:
-                    raise Wrong(f"{message}. Likely cause: {cause}.")
-            raise Wrong(message)
+    told = f"{vocab} tokens, max_len {max_len}, width {width} (nothing needs to be pruned)"
+    rows = {p: _search(beam_search, model, problem, width, p, f"the result for {told} and length penalty {p}")
+            for p in TINY_PENALTIES}
+    if rows == best:
+        return
+    causes = {p: _tiny_causes(problem, found, p) for p in TINY_PENALTIES}
+    fits = [cause for cause in causes[0.0] if all(causes[p][cause] == rows[p] for p in TINY_PENALTIES)]
+    p = next(p for p in TINY_PENALTIES if rows[p] != best[p])
+    i = next(i for i, row in enumerate(rows[p]) if row != best[p][i])
+    mine, theirs = (score(problem, i, tokens, p) for tokens in (rows[p][i], best[p][i]))
+    message = (f"for {told} and length penalty {p}, sentence {i} gives {rows[p][i]} with score {mine:.4f}; "
+               f"{best[p][i]} has {theirs:.4f}")
+    raise Wrong(f"{message}. Likely cause: {fits[0]}." if len(fits) == 1 else message)
 
 
 @pytest.mark.weight(3)

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from autograder.suites.hw4_translation import decoding
-from autograder.suites.hw4_translation.oracle import compare_rows, draw_problem, loaded
+from autograder.suites.hw4_translation.oracle import as_tokens, compare_rows, draw_problem, loaded
 from course_utils.checking import check
 from course_utils.lively import lively_weights
 from course_utils.watched import decoding_work, encoder_rows
@@ -30,6 +30,12 @@ def test_every_end(cached_greedy_decode, Transformer, rng):
     decoding.other_ends(cached_greedy_decode, Transformer, rng)
 
 
+@pytest.mark.weight(0.5)
+def test_bos_is_a_token(cached_greedy_decode, Transformer, rng):
+    """Where BOS is the likeliest token, it is written like any other."""
+    decoding.bos_is_a_token(cached_greedy_decode, Transformer, rng)
+
+
 @pytest.mark.weight(1.5)
 def test_rows_are_apart(cached_greedy_decode, Transformer, rng):
     """A sentence gets the same translation alone, in any batch, and at any place; no cache outlives its call."""
@@ -46,6 +52,11 @@ def test_long(cached_greedy_decode, Transformer, rng):
     """Nothing is lost over 40 steps: positions and caches go on."""
     problem = draw_problem(rng, max_len=40, rows=3)
     decoding.compare(cached_greedy_decode, Transformer, problem, "what a lively model writes in 40 steps")
+    weights, src = _endless(rng)
+    rows = cached_greedy_decode(loaded(Transformer, weights, SMALL), src, torch.zeros_like(src, dtype=torch.bool), BOS,
+                                EOS, 150)
+    lengths = [len(row) for row in as_tokens(rows, len(src), "the result with max_len = 150")]
+    check(set(lengths) == {150}, f"with max_len = 150 and no EOS the rows have {lengths} tokens")
 
 
 @pytest.mark.weight(0.5)
@@ -67,7 +78,7 @@ def test_encoder_once_per_sentence(cached_greedy_decode, Transformer, in_box, rn
 
 
 SMALL = (5, 6, 4, 2, 4, 1)  # narrow and long: here the cost of attention shows, and not that of the projections
-LENGTHS = (32, 64, 128)
+LENGTHS = (16, 32, 64)
 BOS, EOS = 1, 3
 
 

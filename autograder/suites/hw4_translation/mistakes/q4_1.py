@@ -87,3 +87,11 @@ instead of T + 1."""
 def teacher_forcing(target, bos_id, eos_id, pad_id):
     whole, _ = pad_batch([[bos_id, *s] for s in target], pad_id)
     return whole[:, :-1], whole[:, 1:]
+
+
+# %% ids-in-int32
+"""Your ids are int32. Ids are int64, torch's own type for whole numbers: leave the dtype away, or say torch.long."""
+def pad_batch(sequences, pad_id):
+    width = max(len(s) for s in sequences)
+    ids = torch.tensor([[*s, *[pad_id] * (width - len(s))] for s in sequences], dtype=torch.int32)
+    return ids, torch.arange(width) >= torch.tensor([len(s) for s in sequences])[:, None]

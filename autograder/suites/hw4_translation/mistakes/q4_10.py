@@ -128,3 +128,19 @@ def evaluate_translation(model, pairs, source=None, target=None, max_len=MAX_LEN
         "bleu": bleu(outputs, references),
         "chrf": chrf(outputs, references),
     }
+
+
+# %% dropout-left-on
+"""Scores of one model change from call to call: it comes in training mode, and you decode with its dropout on.
+`translate` puts it into evaluation mode."""
+def evaluate_translation(model, pairs, source=None, target=None, max_len=MAX_LEN):
+    if source is None or target is None:
+        source, target = vocabularies()
+    src, src_padding = pad_batch([source.encode(a) for a, _ in pairs], PAD)
+    outputs = [target.decode(ids) for ids in greedy_decode(model, src, src_padding, BOS, EOS, max_len)]
+    references = [b for _, b in pairs]
+    return {
+        "exact": exact_match(outputs, references),
+        "bleu": bleu(outputs, references),
+        "chrf": chrf(outputs, references),
+    }

@@ -478,3 +478,11 @@ class Transformer(nn.Module):
 
     def forward(self, src, tgt, src_padding=None):
         return self.decode(tgt, self.encode(src, src_padding), src_padding)
+
+
+# %% decoder-without-dropout
+"""Your decoder's layers never drop anything: dropout is handed on to the encoder's layers alone."""
+class Transformer(Transformer):
+    def __init__(self, src_vocab, tgt_vocab, d_model, n_heads, d_ff, n_layers, dropout=0.0, max_len=512):
+        super().__init__(src_vocab, tgt_vocab, d_model, n_heads, d_ff, n_layers, dropout, max_len)
+        self.decoder_layers = nn.ModuleList(DecoderLayer(d_model, n_heads, d_ff) for _ in range(n_layers))

@@ -153,3 +153,83 @@ def fit(model, batches, optimizer=None, pad_id=0, epochs=1, rate=1e-3):
         for batch in batches:
             losses.append(train_step(model, batch, optimizer, pad_id))
             return losses
+
+
+# %% padding-always-0
+"""pad_id goes unused: you look for padding with a number of your own. Where another number stands for padding, your loss
+counts it, and leaves out a word."""
+def train_step(model, batch, optimizer, pad_id):
+    src, src_padding, inputs, labels = batch
+    model.train()
+    optimizer.zero_grad()
+    loss = smoothed_loss(model(src, inputs, src_padding), labels, 0)
+    loss.backward()
+    nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    optimizer.step()
+    return loss.item()
+
+
+# %% old-gradients-kept
+"""Gradients that were there before your step get into it: you clear them only after the step. Clear them before
+backward."""
+def train_step(model, batch, optimizer, pad_id):
+    src, src_padding, inputs, labels = batch
+    model.train()
+    loss = smoothed_loss(model(src, inputs, src_padding), labels, pad_id)
+    loss.backward()
+    nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    optimizer.step()
+    optimizer.zero_grad()
+    return loss.item()
+
+
+# %% clipped-one-by-one
+"""You clip every parameter by itself, so that together they are longer than 1. There is one norm, that of all gradients
+together, and one factor."""
+def train_step(model, batch, optimizer, pad_id):
+    src, src_padding, inputs, labels = batch
+    model.train()
+    optimizer.zero_grad()
+    loss = smoothed_loss(model(src, inputs, src_padding), labels, pad_id)
+    loss.backward()
+    for p in model.parameters():
+        nn.utils.clip_grad_norm_([p], 1.0)
+    optimizer.step()
+    return loss.item()
+
+
+# %% always-divided-by-the-norm
+"""You divide the gradient by its norm also where that is below 1, which makes small gradients longer. Clipping leaves
+them as they are."""
+def train_step(model, batch, optimizer, pad_id):
+    src, src_padding, inputs, labels = batch
+    model.train()
+    optimizer.zero_grad()
+    loss = smoothed_loss(model(src, inputs, src_padding), labels, pad_id)
+    loss.backward()
+    norm = torch.sqrt(sum(p.grad.square().sum() for p in model.parameters()))
+    for p in model.parameters():
+        p.grad /= norm
+    optimizer.step()
+    return loss.item()
+
+
+# %% first-group-clipped
+"""You clip the parameters of the optimizer's first group alone. All parameters of the model have one norm together."""
+def train_step(model, batch, optimizer, pad_id):
+    src, src_padding, inputs, labels = batch
+    model.train()
+    optimizer.zero_grad()
+    loss = smoothed_loss(model(src, inputs, src_padding), labels, pad_id)
+    loss.backward()
+    nn.utils.clip_grad_norm_(optimizer.param_groups[0]["params"], 1.0)
+    optimizer.step()
+    return loss.item()
+
+
+# %% fit-gives-running-means
+"""The list that fit gives holds means over the steps so far. Each entry is the loss of its own step."""
+def fit(model, batches, optimizer=None, pad_id=0, epochs=1, rate=1e-3):
+    optimizer = optimizer or torch.optim.Adam(model.parameters(), lr=rate)
+    losses = [train_step(model, batch, optimizer, pad_id) for _ in range(epochs) for batch in batches]
+    return [sum(losses[: i + 1]) / (i + 1) for i in range(len(losses))]

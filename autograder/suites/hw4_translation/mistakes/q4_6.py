@@ -169,3 +169,39 @@ def greedy_decode(model, src, src_padding, bos_id, eos_id, max_len):
             break
     rows = written[:, 1:].tolist()
     return [row[: row.index(eos_id)] if eos_id in row else row for row in rows]
+
+
+# %% one-step-too-many
+"""You make max_len + 1 steps: a sentence that does not end has max_len tokens, and BOS is none of them."""
+@torch.no_grad()
+def greedy_decode(model, src, src_padding, bos_id, eos_id, max_len):
+    memory = model.encode(src, src_padding)  # [B, S, D]
+    written = torch.full((len(src), 1), bos_id, device=src.device)
+    ended = torch.zeros(len(src), dtype=torch.bool, device=src.device)
+    for _ in range(max_len + 1):
+        token = model.decode(written, memory, src_padding)[:, -1].argmax(-1)  # [B]
+        written = torch.cat([written, token[:, None]], dim=1)
+        ended = ended | (token == eos_id)
+        if ended.all():
+            break
+    rows = written[:, 1:].tolist()
+    return [row[: row.index(eos_id)] if eos_id in row else row for row in rows]
+
+
+# %% bos-never-written
+"""You keep the model from writing BOS. Greedy decoding takes the likeliest token, whichever it is."""
+@torch.no_grad()
+def greedy_decode(model, src, src_padding, bos_id, eos_id, max_len):
+    memory = model.encode(src, src_padding)  # [B, S, D]
+    written = torch.full((len(src), 1), bos_id, device=src.device)
+    ended = torch.zeros(len(src), dtype=torch.bool, device=src.device)
+    for _ in range(max_len):
+        logits = model.decode(written, memory, src_padding)[:, -1].clone()
+        logits[:, bos_id] = -math.inf
+        token = logits.argmax(-1)  # [B]
+        written = torch.cat([written, token[:, None]], dim=1)
+        ended = ended | (token == eos_id)
+        if ended.all():
+            break
+    rows = written[:, 1:].tolist()
+    return [row[: row.index(eos_id)] if eos_id in row else row for row in rows]

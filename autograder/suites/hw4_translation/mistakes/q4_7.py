@@ -370,3 +370,70 @@ def _beam(model, memory, padding, bos_id, eos_id, max_len, width, length_penalty
         if not live:
             break
     return found + [(s / len(tokens) ** length_penalty, tokens) for s, tokens in live]
+
+
+# %% penalty-of-wu
+"""You divide by ((5 + n) / 6) to the power of length_penalty, as Wu and others do. Here the sum is divided by n to that
+power, with n the number of its terms."""
+@torch.no_grad()
+def beam_search(model, src, src_padding, bos_id, eos_id, max_len, width, length_penalty):
+    results = []
+    for b in range(len(src)):
+        padding = None if src_padding is None else src_padding[b : b + 1]
+        memory = model.encode(src[b : b + 1], padding)
+        found = _beam(model, memory, padding, bos_id, eos_id, max_len, width, length_penalty)
+        found += _beam(model, memory, padding, bos_id, eos_id, max_len, 1, length_penalty)  # greedy
+        results.append(max(found)[1])
+    return results
+
+
+def _beam(model, memory, padding, bos_id, eos_id, max_len, width, length_penalty):
+    """All (score, tokens) that the search ends with."""
+    live, found = [(0.0, [])], []
+    for n in range(1, max_len + 1):
+        tgt = torch.tensor([[bos_id, *tokens] for _, tokens in live], device=memory.device)
+        mask = None if padding is None else padding.repeat(len(live), 1)
+        logp = model.decode(tgt, memory.repeat(len(live), 1, 1), mask)[:, -1].log_softmax(-1).tolist()
+        longer = [(s + p, tokens + [v]) for (s, tokens), row in zip(live, logp, strict=True) for v, p in enumerate(row)]
+        live = []
+        for s, tokens in sorted(longer, reverse=True)[:width]:
+            if tokens[-1] == eos_id:
+                found.append((s / ((5 + n) / 6) ** length_penalty, tokens[:-1]))
+            else:
+                live.append((s, tokens))
+        if not live:
+            break
+    return found + [(s / ((5 + n) / 6) ** length_penalty, tokens) for s, tokens in live]
+
+
+# %% always-the-mean
+"""Your scores are the same for every length_penalty: you divide by the number of terms, and not by its power."""
+@torch.no_grad()
+def beam_search(model, src, src_padding, bos_id, eos_id, max_len, width, length_penalty):
+    results = []
+    for b in range(len(src)):
+        padding = None if src_padding is None else src_padding[b : b + 1]
+        memory = model.encode(src[b : b + 1], padding)
+        found = _beam(model, memory, padding, bos_id, eos_id, max_len, width, length_penalty)
+        found += _beam(model, memory, padding, bos_id, eos_id, max_len, 1, length_penalty)  # greedy
+        results.append(max(found)[1])
+    return results
+
+
+def _beam(model, memory, padding, bos_id, eos_id, max_len, width, length_penalty):
+    """All (score, tokens) that the search ends with."""
+    live, found = [(0.0, [])], []
+    for n in range(1, max_len + 1):
+        tgt = torch.tensor([[bos_id, *tokens] for _, tokens in live], device=memory.device)
+        mask = None if padding is None else padding.repeat(len(live), 1)
+        logp = model.decode(tgt, memory.repeat(len(live), 1, 1), mask)[:, -1].log_softmax(-1).tolist()
+        longer = [(s + p, tokens + [v]) for (s, tokens), row in zip(live, logp, strict=True) for v, p in enumerate(row)]
+        live = []
+        for s, tokens in sorted(longer, reverse=True)[:width]:
+            if tokens[-1] == eos_id:
+                found.append((s / n, tokens[:-1]))
+            else:
+                live.append((s, tokens))
+        if not live:
+            break
+    return found + [(s / n, tokens) for s, tokens in live]

@@ -357,3 +357,47 @@ def _project(mha, x):
 def _attend(mha, x, k, v, padding=None):
     """One query x [B, 1, D] looks at keys and values [B, H, N, Dh]."""
     return mha.o_proj(merge_heads(attention(split_heads(mha.q_proj(x), mha.n_heads), k, v, padding)[0]))
+
+
+# %% decoder-norm-forgotten
+"""Already the first word is wrong: the logits are made from the last layer's output as it is. decoder_norm comes
+first."""
+@torch.no_grad()
+def cached_greedy_decode(model, src, src_padding, bos_id, eos_id, max_len):
+    memory = model.encode(src, src_padding)  # [B, S, D]
+    B, _, D = memory.shape
+    places = sinusoidal_encoding(max_len, D).to(memory)
+    fixed = [_project(layer.cross_attn, memory) for layer in model.decoder_layers]
+    caches = [None] * len(model.decoder_layers)
+    token = torch.full((B, 1), bos_id, device=src.device)
+    results, ended = [[] for _ in range(B)], [False] * B
+    for t in range(max_len):
+        x = model.tgt_embed(token) * math.sqrt(D) + places[t]  # [B, 1, D]
+        for i, layer in enumerate(model.decoder_layers):
+            h = layer.norm1(x)
+            k, v = _project(layer.self_attn, h)
+            if caches[i] is not None:
+                k, v = torch.cat([caches[i][0], k], dim=2), torch.cat([caches[i][1], v], dim=2)
+            caches[i] = (k, v)
+            x = x + _attend(layer.self_attn, h, k, v)
+            x = x + _attend(layer.cross_attn, layer.norm2(x), *fixed[i], src_padding)
+            x = x + layer.ff(layer.norm3(x))
+        logits = x @ model.tgt_embed.weight.T
+        token = logits.argmax(-1)  # [B, 1]
+        for b, word in enumerate(token[:, 0].tolist()):
+            ended[b] = ended[b] or word == eos_id
+            if not ended[b]:
+                results[b].append(word)
+        if all(ended):
+            break
+    return results
+
+
+def _project(mha, x):
+    """Keys and values [B, H, N, Dh] of x [B, N, D]."""
+    return split_heads(mha.k_proj(x), mha.n_heads), split_heads(mha.v_proj(x), mha.n_heads)
+
+
+def _attend(mha, x, k, v, padding=None):
+    """One query x [B, 1, D] looks at keys and values [B, H, N, Dh]."""
+    return mha.o_proj(merge_heads(attention(split_heads(mha.q_proj(x), mha.n_heads), k, v, padding)[0]))

@@ -194,3 +194,23 @@ def probe_float32(Transformer):
     model = _model(Transformer)
     model.float()
     return str(model(SRC, TGT, PADDING).dtype)
+
+
+def _dropping(Transformer):
+    """A model in training mode whose dropout takes nearly all."""
+    model = _model(Transformer, dropout=1 - 1e-9)
+    model.train()
+    return model
+
+
+def probe_encoder_branches_drop(Transformer):
+    model, other = _dropping(Transformer), SRC.clone()
+    other[:, 0] = (other[:, 0] + 1) % SIZES[0]
+    moved = (model.encode(other, PADDING) - model.encode(SRC, PADDING)).detach()[:, 1:]
+    return bool(moved.abs().max() > 1e-6)  # what is dropped looks at no other place
+
+
+def probe_decoder_branches_drop(Transformer):
+    model = _dropping(Transformer)
+    moved = (model.decode(TGT, _memory(), PADDING) - model.decode(TGT, _memory().flip(-1), PADDING)).detach()
+    return bool(moved.abs().max() > 1e-6)  # nor at the memory

@@ -134,3 +134,36 @@ def probe_fit_takes_every_batch(fit, Transformer):
     last = (torch.tensor([[6, 6]]), torch.zeros(1, 2, dtype=torch.bool), torch.tensor([[1, 3]]), torch.tensor([[3, 2]]))
     run_beside(call_fit, fit, model, [BATCH, last], PAD, 0.02)  # token 6 of the source is in the last batch alone
     return bool((model.state_dict()["src_embed.weight"] - before)[6].abs().max() > 1e-9)
+
+
+def probe_other_pad_id(train_step, Transformer):
+    src, padding, inputs, labels = BATCH
+    labels = torch.tensor([[5, 0, 7, 2], [6, 2, 3, 3], [0, 4, 2, 3]])  # 3 is padding, and 0 a word
+    return _number(run_beside(take_steps, train_step, _model(Transformer), [(src, padding, inputs, labels)], 3)[0][0])
+
+
+def _parts_after_old_gradients(train_step, Transformer, old):
+    model = _model(Transformer)
+    _, (before, after) = run_beside(take_steps, train_step, model, [BATCH], PAD, 1.0, False, old)
+    return [float((after[name] - before[name]).norm()) for name in sorted(before)]
+
+
+def probe_old_gradients(train_step, Transformer):
+    return _parts_after_old_gradients(train_step, Transformer, 0.5)
+
+
+def probe_large_old_gradients(train_step, Transformer):
+    return _parts_after_old_gradients(train_step, Transformer, -3.0)
+
+
+def _fit_losses(fit, Transformer, batches):
+    return run_beside(call_fit, fit, _model(Transformer, calm=True), batches, PAD, 0.0)
+
+
+def probe_fit_losses(fit, Transformer):
+    losses = _fit_losses(fit, Transformer, [BATCH, OTHER, tuple(part[1:] for part in BATCH)])
+    return losses if isinstance(losses, str) else len(losses)
+
+
+def probe_fit_losses_at_rest(fit, Transformer):
+    return _fit_losses(fit, Transformer, [tuple(part[i:] for part in BATCH) for i in range(3)])

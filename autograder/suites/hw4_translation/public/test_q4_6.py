@@ -146,3 +146,7 @@ def probe_two_calls_agree(greedy_decode, Transformer):
 
 def probe_first_tokens_agree(greedy_decode, Transformer):
     return _same_again(greedy_decode, Transformer, 1, 12)
+
+
+def probe_bos_as_a_token(greedy_decode, Transformer):
+    return [_rows(greedy_decode(_model(Transformer), SRC, PADDING, bos, 5, STEPS)) for bos in (0, 4)]

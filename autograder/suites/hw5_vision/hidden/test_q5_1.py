@@ -7,6 +7,8 @@ from autograder.judge.expect import raises
 from autograder.suites.causes import same_or_because
 from autograder.suites.devices import device_ready
 from course_utils.checking import check, same, tensor
+from course_utils.layouts import call_with_slices, call_with_transposed
+from course_utils.second_looks import call_twice
 
 F64 = torch.float64
 EXACT = {"rtol": 0, "atol": 0}
@@ -150,6 +152,27 @@ def test_pixels_move_alone(patchify, rng):
         check(found == expected, f"channel {c} of the pixel in row {i}, column {j} of image {b} is found at "
               f"{found[:3]} "
               f"in [B, N, C * patch * patch], expected at {expected[0]}")
+
+
+def test_layout_in_memory(patchify, unpatchify, in_box, rng):
+    """Only values count, not how they lie in memory: views such as a transposed image are cut like any other."""
+    images, patches = _draw(rng, 2, 3, 4, 6), _draw(rng, 2, 6, 12)
+    for how, name in ((call_with_transposed, "a transposed view"), (call_with_slices, "a slice of a larger tensor")):
+        same(in_box(how, patchify, images, 2), _patchify(images, 2), f"patchify of images that are {name}", **EXACT)
+        same(in_box(how, unpatchify, patches, 2, 3, 4, 6), _unpatchify(patches, 2, 3, 4, 6),
+             f"unpatchify of patches that are {name}", **EXACT)
+
+
+@pytest.mark.weight(0.5)
+def test_results_are_their_own(patchify, unpatchify, in_box, rng):
+    """A result stays as it is when the function is called again."""
+    images, patches = _draw(rng, 2, 2, 3, 4, 6), _draw(rng, 2, 2, 6, 12)
+    for name, function, given, more, expected in (
+        ("patchify", patchify, images, (2,), _patchify(images[0], 2)),
+        ("unpatchify", unpatchify, patches, (2, 3, 4, 6), _unpatchify(patches[0], 2, 3, 4, 6)),
+    ):
+        kept, _ = in_box(call_twice, function, [given[0], *more], [given[1], *more])
+        same(kept, expected, f"the result of {name} after a second call with other numbers", **EXACT)
 
 
 def test_gradients(patchify, unpatchify, rng):

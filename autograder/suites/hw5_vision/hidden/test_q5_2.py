@@ -36,7 +36,7 @@ def _module(PatchEmbedding, weights, p, C, D):
         check(tuple(found[name]) == tuple(value.shape), f"`{name}` has shape {list(found[name])}, expected "
               f"{list(value.shape)} for patch {p}, {C} channels and width {D}")
     extra = sorted(set(found) - set(weights))
-    check(not extra, f"`{extra[0] if extra else ''}` is a parameter too many: positions and class tokens come later")
+    check(not extra, f"`{extra[0] if extra else ''}` is a parameter too many: the only ones are those of proj")
     embedding.double()
     embedding.load_state_dict({**embedding.state_dict(), **weights})
     return embedding
@@ -158,12 +158,28 @@ def test_convolution_leaves_the_embedding_alone(PatchEmbedding, as_convolution, 
 
 @pytest.mark.weight(0.5)
 def test_convolution_keeps_the_dtype(PatchEmbedding, as_convolution, rng):
-    """The convolution of a float64 embedding is in float64, that of a float32 embedding in float32."""
-    embedding, _, images = _case(PatchEmbedding, rng, SIZES[0])
+    """The convolution of a float64 embedding has its very weights, in float64, that of a float32 one in float32."""
+    embedding, weights, _ = _case(PatchEmbedding, rng, SIZES[0])
     for dtype in (F64, torch.float32):
         embedding.double() if dtype == F64 else embedding.float()
         for name, value in as_convolution(embedding).state_dict().items():
             tensor(value, f"`{name}` of the convolution", dtype=dtype)
+            own = weights.get(f"proj.{name}")
+            if own is not None and own.numel() == value.numel():  # in whatever order; the values are tried above
+                same(value.flatten().sort().values, own.to(dtype).flatten().sort().values,
+                     f"the numbers in `{name}` of the convolution, against proj's own, both sorted", rtol=0, atol=0)
+
+
+@pytest.mark.weight(0.5)
+def test_convolutions_of_two_embeddings(PatchEmbedding, as_convolution, rng):
+    """Each embedding has a convolution of its own, which a second one of the same sizes leaves as it is."""
+    (first, weights, images), (second, _, _) = (_case(PatchEmbedding, rng, SIZES[0]) for _ in range(2))
+    kept = as_convolution(first)
+    as_convolution(second)
+    kept.double()
+    got = tensor(kept(images), "the convolution's output")
+    same(got.flatten(2).mT, _by_hand(images, weights, SIZES[0][4]), "the output of the first of two convolutions",
+         rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.weight(2)

@@ -13,7 +13,7 @@ from course_utils.checking import Wrong, check, same, tensor
 
 F64 = torch.float64
 D, H = 12, 3
-LENGTHS = (5, 3, 1, 4)
+LENGTHS = (3, 5, 1, 4)
 PADDING = torch.arange(5) >= torch.tensor(LENGTHS)[:, None]  # [4, 5], True = padding
 
 
@@ -110,7 +110,8 @@ def _published(x, w, padding=None, n_heads=H):
 
 def _causes(x, w, padding, n_heads):
     def result(**wrong):
-        return _by_hand(x, w, wrong.pop("padding", padding), wrong.pop("n_heads", n_heads), **wrong)
+        tokens = wrong.pop("x", x)
+        return _by_hand(tokens, w, wrong.pop("padding", padding), wrong.pop("n_heads", n_heads), **wrong)
 
     causes = {
         "the GELU is the exact one; the published heads use the approximation by tanh": result(activation=F.gelu),
@@ -138,6 +139,9 @@ def _causes(x, w, padding, n_heads):
         "the scale of the scores is missing": result(scale=1.0),
     }
     if padding is not None:
+        causes["the mask of the first row counts for all rows"] = result(padding=padding[:1].expand_as(padding))
+        zeroed = result(x=x * ~padding[..., None], padding=None)
+        causes["padded tokens are set to zero; they still get a weight"] = zeroed
         causes["the mask has no effect"] = result(padding=None)
         causes["the mask is upside down (True = padding)"] = result(padding=~padding)
     return causes

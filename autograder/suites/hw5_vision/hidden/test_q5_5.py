@@ -86,7 +86,10 @@ class Twin(nn.Module):
             cls = self.cls.expand(len(x), -1, -1)
             x = torch.cat([x, cls] if wrong.get("cls_last") else [cls, x], 1)
         for layer in self.layers:
-            x = (self.layers[0] if wrong.get("one_layer") else layer)(x)
+            layer = self.layers[0] if wrong.get("one_layer") else layer
+            layer.norm_first = not wrong.get("post_norm")
+            x = layer(x)
+            layer.norm_first = True
         norm, pool = wrong.get("norm", self.norm), wrong.get("pool", self._pooled)
         return wrong.get("head", self.head)(norm(pool(x)) if wrong.get("norm_last") else pool(norm(x)))
 
@@ -95,6 +98,9 @@ class Twin(nn.Module):
             return self.positions
         table = self.positions.mT.unflatten(-1, self.grid)
         return F.interpolate(table, grid, **{"mode": "bicubic", "align_corners": False, **options}).flatten(2).mT
+
+    def _other_eps(self, x):
+        return F.layer_norm(x, (self.width,), self.norm.weight, self.norm.bias, 1e-6)
 
     def _pooled(self, x):
         if self.pool == "cls":
@@ -113,6 +119,8 @@ class Twin(nn.Module):
             "a softmax was applied; logits come before it": {"head": lambda x: self.head(x).softmax(-1)},
             "a log-softmax was applied; logits come before it": {"head": lambda x: self.head(x).log_softmax(-1)},
             "only the first layer is used, again and again": {"one_layer": True},
+            "the layers are post-norm; pre-norm is asked for": {"post_norm": True},
+            "the last norm has an eps of 1e-6; here it is LayerNorm's default": {"norm": self._other_eps},
             "the first token is read": {"pool": lambda x: x[:, 0]},
             "the mean of the tokens is read": {"pool": lambda x: x.mean(1)},
             "the last token is read": {"pool": lambda x: x[:, -1]},
@@ -205,6 +213,28 @@ def test_other_resolutions(ViT, rng, pool):
     _value(vit, twin, _images(rng, 2), f'the logits at 12 x 12 afterwards, pool="{pool}"')
 
 
+@pytest.mark.parametrize("side", [(16, 16), (8, 20)])
+def test_other_resolutions_after_a_step(ViT, rng, side):
+    """Positions that have changed since are resized anew: nothing is kept from an earlier call."""
+    vit, twin = _pair(ViT, rng, "gap")
+    images = _images(rng, 2, side)
+    _run(vit, images)
+    with torch.no_grad():
+        twin.positions += torch.randn(twin.positions.shape, generator=rng, dtype=F64)
+    vit.load_state_dict({**vit.state_dict(), **twin.state()})
+    _value(vit, twin, images, f"the logits of images of {side[0]} x {side[1]} after the positions have changed")
+
+
+@pytest.mark.weight(0.5)
+def test_sizes_that_do_not_divide(ViT, rng):
+    """An image whose height or width is not a multiple of the patch is a ValueError, with every pool."""
+    for pool in ("cls", "gap", "map"):
+        vit = ViT(**SIZES, pool=pool)
+        for H, W in ((12, 14), (13, 12), (10, 10), (15, 18)):
+            with raises(ValueError, f'images of {H} x {W} with patch 4 and pool="{pool}"'):
+                vit(_images(rng, 2, (H, W)).float())
+
+
 @POOLS
 def test_other_sizes(ViT, rng, pool):
     """Other widths, patches, channels, numbers of layers and classes work too."""
@@ -239,11 +269,10 @@ def test_default_pool(ViT, rng):
 
 
 def test_unknown_pools(ViT, rng):
-    """A pool that is none of "cls", "gap" and "map" is a ValueError."""
-    images = _images(rng).float()
+    """A pool that is none of "cls", "gap" and "map" is a ValueError when the model is made."""
     for pool in ("max", "mean", "token"):
-        with raises(ValueError, f'ViT with pool="{pool}"'):
-            ViT(**SIZES, pool=pool)(images)
+        with raises(ValueError, f'ViT(..., pool="{pool}"), before any image is seen,'):
+            ViT(**SIZES, pool=pool)
 
 
 @POOLS

@@ -6,10 +6,10 @@ import torch.nn.functional as F
 
 from autograder.judge.faults import StudentRaised
 from autograder.suites.causes import same_or_because
-from course_utils.checking import check, number, tensor
+from course_utils.checking import check, number, same, tensor
 from course_utils.data import mnist5k
-from course_utils.training_watch import watch_training
-from course_utils.vision import BAR, SMALL_STEPS, evaluate_marked, load_model, train_small
+from course_utils.training_watch import watch_evaluation, watch_training
+from course_utils.vision import BAR, SIZES, SMALL, SMALL_STEPS, evaluate_marked, load_model, train_small
 
 CLASSES = 10
 SMALL_BAR = 0.4  # of the small run; see docs/thresholds.md
@@ -62,6 +62,20 @@ def test_extremes(evaluate, in_box, rng):
               f"{share:.0f} (count in evaluation mode)")
 
 
+def test_evaluation_only_looks(evaluate, in_box, rng):
+    """evaluate changes no weight, computes no gradients, and asks the model in evaluation mode."""
+    (images, labels), batch = _task(rng, 50), 16
+    weight, bias = 0.3 * torch.randn(CLASSES, 64, generator=rng), 0.3 * torch.randn(CLASSES, generator=rng)
+    seen = in_box(watch_evaluation, evaluate, weight, bias, images, labels, batch)
+    for name, before in (("weight", weight), ("bias", bias)):
+        same(seen[name], before, f"the model's {name} after evaluate, which only measures", rtol=0, atol=0)
+    check(seen["modes"] and not any(seen["modes"]), "evaluate asks the model in training mode: call model.eval() first")
+    check(not any(seen["kept"]), f"in {sum(seen['kept'])} of {len(seen['kept'])} batches gradients were kept track of: "
+          "evaluate under torch.no_grad()")
+    right = (images.flatten(1) @ weight.mT + bias).argmax(-1) == labels
+    same(number(seen["accuracy"], "evaluate"), right.double().mean().item(), "evaluate of a linear model", rtol=1e-6)
+
+
 def _task(rng, n=320):
     """Ten random patterns with noise: images [n, 1, 8, 8], labels."""
     patterns = (torch.rand(CLASSES, 1, 8, 8, generator=rng) < 0.4).float()
@@ -73,8 +87,9 @@ def test_trains_in_training_mode(train_classifier, in_box, rng):
     """The model is in training mode at every step, whatever its mode before."""
     modes = in_box(watch_training, train_classifier, *_task(rng), BATCH, 2)["modes"]
     check(len(modes) > 0, "the model was never called with gradients switched on")
-    check(all(modes), f"the model was in evaluation mode in {modes.count(False)} of {len(modes)} steps: call "
-          "model.train()")
+    late = ", though in training mode at first" if modes[0] else ""
+    check(all(modes), f"the model was in evaluation mode in {modes.count(False)} of {len(modes)} steps{late}: call "
+          "model.train(), and again where something has called model.eval()")
 
 
 def test_uses_every_batch(train_classifier, in_box, rng):
@@ -112,6 +127,11 @@ def test_loss_is_cross_entropy(train_classifier, in_box, rng):
     check(cosine > 0.9, f"the gradient at the logits points elsewhere than that of their cross-entropy (cosine "
           f"{cosine:.2f})"
           ": is there a softmax in front of the cross-entropy, which has its own, or another loss?")
+    for label in labels.unique().tolist():
+        rows = labels == label
+        cosine = F.cosine_similarity(first["slope"][rows].double().flatten(), right[rows].flatten(), 0).item()
+        check(cosine > 0.5, f"for images of class {label} the gradient at the logits is not that of their "
+              f"cross-entropy (cosine {cosine:.2f}): does the loss count every class?")
 
 
 @pytest.mark.weight(2)
@@ -128,21 +148,29 @@ def test_loss_falls(train_classifier, in_box, rng):
     check(accuracy > 0.5, f"after 60 steps a linear model is right on {accuracy:.0%} of ten simple patterns")
 
 
-def _held_out(model, images, labels):
-    """The share of these images that a model in the box gets right, counted here."""
-    right = 0
+def _reads(model, sizes, reference):
+    """The share of held-out digits that a trained model gets right: its weights are tried here, in our own ViT."""
+    _, test = mnist5k()
+    state = model.state_dict()
+    pool = "cls" if "cls" in state else "map" if "map_head.probe" in state else "gap"
+    vit = reference.ViT(**sizes, pool=pool).eval()
+    own = vit.state_dict()
+    for name, value in own.items():
+        check(name in state, f"the trained model has no `{name}`")
+        tensor(state[name], f"`{name}` of the trained model", value.shape)
+        check(state[name].isfinite().all(), f"`{name}` of the trained model is not finite")
+    vit.load_state_dict({name: state[name].to(value.dtype) for name, value in own.items()})
     with torch.no_grad():
-        for x, y in zip(images.split(250), labels.split(250), strict=True):
-            logits = tensor(model(x), "the logits of the trained model", (len(x), CLASSES))
-            check(logits.isfinite().all(), "the logits of the trained model are not finite")
-            right += int((logits.argmax(-1) == y).sum())
-    return right / len(labels)
+        few = tensor(model(test.images[:8]), "the logits of the trained model", (8, CLASSES))
+        same(few.float(), vit(test.images[:8]), "the logits of the trained model, against those of a ViT of 5.5 with "
+             "the same weights", rtol=1e-2, atol=1e-2)
+        answers = torch.cat([vit(images).argmax(-1) for images in test.images.split(250)])
+    return (answers == test.labels).double().mean().item()
 
 
 @pytest.mark.weight(4)
-def test_learns_to_see(ViT, train_classifier, in_box, rng):
+def test_learns_to_see(ViT, train_classifier, in_box, rng, reference):
     """Your checkpoint, or else a small ViT after a short run of your train_classifier, reads held-out digits."""
-    _, test = mnist5k()
     told = ""
     try:
         model = in_box(load_model, ViT)
@@ -150,14 +178,14 @@ def test_learns_to_see(ViT, train_classifier, in_box, rng):
         told = str(error)
     else:
         model.eval()
-        reached = _held_out(model, test.images, test.labels)
+        reached = _reads(model, SIZES, reference)
         if reached >= BAR:
             return
         told = f"your checkpoint is right on {reached:.1%} of the held-out digits, and {BAR:.0%} are asked for"
     for seed in torch.randint(10**6, (2,), generator=rng).tolist():  # a second chance for those who learn by luck
         model = in_box(train_small, ViT, train_classifier, seed=seed, steps=SMALL_STEPS, pool="map")
         model.eval()
-        reached = _held_out(model, test.images, test.labels)
+        reached = _reads(model, SMALL, reference)
         if reached >= SMALL_BAR:
             return
     check(False, f"after {SMALL_STEPS} steps of your train_classifier with its own defaults, a small ViT is right on "

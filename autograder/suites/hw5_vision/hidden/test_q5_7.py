@@ -6,13 +6,16 @@ import torch
 from autograder.judge.faults import StudentRaised
 from autograder.suites.devices import device_ready
 from course_utils.bias_experiments import read_efficiency
-from course_utils.checking import check, same, tensor
-from course_utils.cnn_facts import cnn_facts, efficiency, efficiency_plan
-from course_utils.vision import build
+from course_utils.checking import Wrong, check, same, tensor
+from course_utils.cnn_facts import cnn_facts, efficiency_plan, watched_efficiency
+from course_utils.data import mnist5k
+from course_utils.vision import SMALL, build
 
 SIZES = [1500, 20]  # images to train on, the larger set first
 STEPS = 80  # for a function that lets itself be told
 LITTLE, MUCH, GAIN = 0.75, 0.2, 0.02  # see docs/thresholds.md
+ROOM = 0.02  # between an accuracy that is told and the one that is counted here
+NAMES = {"vit": "ViT", "cnn": "SmallCNN"}
 
 
 def _model(SmallCNN, in_box):
@@ -62,6 +65,7 @@ def test_is_convolutional(SmallCNN, in_box):
 def test_is_local(SmallCNN, in_box):
     """By the Jacobian, one place of the first feature map depends on a few neighbouring pixels only."""
     share = in_box(cnn_facts, SmallCNN)["reach"]
+    check(share is not None, "no convolution with a kernel larger than 1 is used, and one pixel has no neighbours")
     check(share > 0, "no pixel moves the middle of the first feature map")
     check(share < 0.5, f"{share:.0%} of all pixels move one place of the first feature map: it is not local")
 
@@ -69,6 +73,7 @@ def test_is_local(SmallCNN, in_box):
 def test_moves_along(SmallCNN, in_box):
     """Shift the image, and the first feature map shifts along."""
     error = in_box(cnn_facts, SmallCNN)["shift"]
+    check(error is not None, "no convolution with a kernel larger than 1 is used, so no map can shift along")
     check(error < 1e-3, "when the image is shifted the first feature map does not shift along: does the convolution "
           "see "
           "the image itself, [B, C, H, W]?")
@@ -79,6 +84,30 @@ def test_is_not_linear(SmallCNN, in_box):
     bend = in_box(cnn_facts, SmallCNN)["bend"]
     check(bend > 1e-4, "in evaluation mode f(a + b) = f(a) + f(b) - f(0) for any images a and b: without a "
           "non-linearity, such as a ReLU, between them all your layers are one linear map")
+
+
+def test_pools(SmallCNN, in_box):
+    """Some pooling or stride makes the maps smaller on their way to the logits."""
+    check(in_box(cnn_facts, SmallCNN)["pools"], "no pooling and no stride: no convolution has a smaller map than the "
+          "one before it, and all of the last one goes into the linear layer")
+
+
+def test_convolutions_count(SmallCNN, in_box, rng):
+    """The logits depend on the filters: their gradient at every kernel is not zero."""
+    model = _model(SmallCNN, in_box)
+    shapes = model.parameter_shapes()
+    kernels = [name for name, shape in shapes.items() if len(shape) == 4 and max(shape[2:]) > 1]
+    check(kernels, f"no parameter is a set of filters with a kernel larger than 1: the shapes are {[*shapes.values()]}")
+    state = model.state_dict()
+    moved = {name: state[name] + 0.05 * torch.randn(shape, generator=rng) for name, shape in shapes.items()}
+    model.load_state_dict({**state, **moved})  # a start from zero somewhere is no fault
+    model.zero_grad()
+    logits = tensor(model(_digits(rng, 8)), "the logits", (8, 10))
+    check(logits.requires_grad, "no gradient flows from the logits: do not detach")
+    (logits * torch.randn(8, 10, generator=rng)).sum().backward()
+    slopes = model.grads()
+    idle = [name for name in kernels if slopes.get(name) is None or not slopes[name].abs().max() > 0]
+    check(not idle, f"the gradient at the filters `{idle[0] if idle else ''}` is zero: nothing depends on them")
 
 
 def test_every_parameter_takes_part(SmallCNN, in_box, rng):
@@ -102,28 +131,149 @@ def test_device(SmallCNN, in_box, rng):
             raise
 
 
+def _plan(data_efficiency, in_box, sizes, steps=3):
+    """What it does with stand-ins for train_classifier and evaluate; None where it cannot be watched like this."""
+    try:
+        plan = in_box(efficiency_plan, data_efficiency, sizes, steps)
+    except StudentRaised:
+        return None  # the last case runs it as it is
+    check(plan["trained"] or plan["calls"], "data_efficiency trains nothing: no model is given to train_classifier")
+    return plan if plan["trained"] else None
+
+
 def test_fresh_models(data_efficiency, in_box):
     """For each size data_efficiency trains new models: what one learned from another size does not count."""
-    try:
-        further = in_box(efficiency_plan, data_efficiency, [40, 20])["further"]
-    except StudentRaised:
-        return  # it cannot be watched with stand-ins for train_classifier and evaluate; the next case runs it
+    plan = _plan(data_efficiency, in_box, [40, 20])
+    further = plan["further"] if plan else []
     check(not any(further), f"{sum(further)} of {len(further)} trainings go on from the weights that a training with "
           "another size has left: make a fresh ViT and a fresh SmallCNN for each size")
 
 
-@pytest.mark.weight(4)
-def test_efficiency(data_efficiency, in_box):
+def test_first_images(data_efficiency, in_box):
+    """Each model is trained on the first n training digits, and on no others."""
+    sizes = [40, 130, 20]
+    plan = _plan(data_efficiency, in_box, sizes)
+    for run in plan["runs"] if plan else ():
+        _trained_on(run, sizes)
+
+
+@pytest.mark.weight(0.5)
+def test_held_out_images(data_efficiency, in_box):
+    """Each model is measured on digits that it was not trained on."""
+    sizes = [1500, 40]
+    plan = _plan(data_efficiency, in_box, sizes)
+    for run in plan["runs"] if plan else ():
+        _held_out(run, _trained_on(run, sizes, strict=False))
+
+
+def test_same_steps(data_efficiency, in_box):
+    """ViT and SmallCNN are trained for the same number of steps, and no size gets many times those of another."""
+    sizes = [640, 20]
+    plan = _plan(data_efficiency, in_box, sizes, steps=24)
+    if plan is None or len(plan["options"]) != len(plan["runs"]):
+        return
+    steps = {}
+    for run, options in zip(plan["runs"], plan["options"], strict=True):
+        steps.setdefault((run["kind"], _trained_on(run, sizes, strict=False)), []).append((run["steps"], options))
+    for n in sizes:
+        vit, cnn = steps.get(("vit", n), []), steps.get(("cnn", n), [])
+        if vit and cnn:
+            check(vit[0][0] == cnn[0][0] and vit[0][1] == cnn[0][1], f"on {n} digits the ViT is trained for "
+                  f"{_told(vit[0])} and the SmallCNN for {_told(cnn[0])}: both get the same number of steps")
+    (many, few), plain = (steps.get(("vit", n), [(0, {})])[0] for n in sizes), not any(plan["options"])
+    check(not plain or few[0] == 0 or many[0] <= 4 * few[0], f"with {sizes[0]} digits a model is trained for {many[0]} "
+          f"steps, and with {sizes[1]} for {few[0]}: with equal steps at every size it is the data that differ")
+
+
+def _told(steps):
+    options = ", ".join(f"{name}={value:g}" for name, value in steps[1].items())
+    return f"{steps[0]} batches" + (f" ({options})" if options else "")
+
+
+def _trained_on(run, sizes, strict=True):
+    """The size whose first n digits this model was trained on; None where its images are none that we know.
+
+    Other digits are `Wrong`, or None too if that is not what is asked.
+    """
+    name, seen = NAMES[run["kind"]], run["trained"]
+    known = seen[seen >= 0]
+    if len(known) == 0 or 2 * len(known) < len(seen):
+        return None  # the images were changed on their way
+    if not strict and known.max() >= max(sizes):
+        return None
+    check(known.max() < len(mnist5k()[0].labels), f"a {name} is trained on held-out digits")
+    n = min((size for size in sizes if known.max() < size), default=0)
+    check(n > 0, f"a {name} is trained on digit {int(known.max())}, counted from 0, where the sizes are {sizes}: take "
+          "the first n training digits, train.images[:n]")
+    few = min(n, run["images"])
+    check(2 * len(known) >= few, f"a {name} sees {len(known)} different digits where it could see {few}: are all "
+          "of the first n used?")
+    return n
+
+
+def _held_out(run, n):
+    """Which of the digits that a model was asked about are held out: bool, or None where they are unknown."""
+    asked, name = run["asked"], NAMES[run["kind"]]
+    if n is None or not (asked >= 0).any():
+        return None
+    unseen = asked >= n
+    check(2 * int(unseen.sum()) > int((asked >= 0).sum()), f"the {name} that was trained on the first {n} digits is "
+          "measured on these digits; measure on held-out ones")
+    return unseen
+
+
+def _accuracy(answers, asked):
+    train, test = mnist5k()
+    return (answers == torch.cat([train.labels, test.labels])[asked]).double().mean().item()
+
+
+def _answers(model, asked, reference):
+    """What a trained ViT answers, with its weights in the reference's model."""
+    state = model.state_dict()
+    pool = "cls" if "cls" in state else "map" if "map_head.probe" in state else "gap"
+    vit = reference.ViT(**SMALL, pool=pool).eval()
+    own = vit.state_dict()
+    if any(name not in state or state[name].shape != value.shape for name, value in own.items()):
+        return None  # another model than was asked for, or with other names
+    vit.load_state_dict({name: state[name].to(value.dtype) for name, value in own.items()})
+    train, test = mnist5k()
+    with torch.no_grad():
+        return torch.cat([vit(x).argmax(-1) for x in torch.cat([train.images, test.images])[asked].split(250)])
+
+
+def _measured(found, sizes, reference):
+    """The accuracies that are counted here: {(kind, n): [...]}; None where images are none that we know."""
+    measured = {}
+    for run, model in zip(found["runs"], found["models"], strict=True):
+        if run["steps"] == 0:
+            continue
+        n = _trained_on(run, sizes)
+        unseen = _held_out(run, n)
+        if unseen is None:
+            return None
+        asked = run["asked"][unseen]
+        answers = run["answers"][unseen] if run["kind"] == "cnn" else _answers(model, asked, reference)
+        if answers is None:
+            return None
+        measured.setdefault((run["kind"], n), []).append(_accuracy(answers, asked))
+    return measured
+
+
+@pytest.mark.weight(5)
+def test_efficiency(data_efficiency, in_box, reference):
     """data_efficiency trains both models on as many images as it is told, and measures them on held-out ones."""
-    found = in_box(efficiency, data_efficiency, SIZES, STEPS)
+    found = in_box(watched_efficiency, data_efficiency, SIZES, STEPS)
     try:
-        accuracies = read_efficiency(found, SIZES)
+        accuracies = read_efficiency(found["result"], SIZES)
     except (ValueError, TypeError) as error:
         check(False, f"data_efficiency({SIZES}): {error}")
     for name, values in accuracies.items():
         check(all(0 <= value <= 1 for value in values), f'the accuracies of "{name}" are '
               f'{[round(v, 4) for v in values]}; '
               "shares from 0 to 1 are asked for")
+    check(found["calls"] > 0, "no model was called: data_efficiency trains and measures nothing")
+    _is_what_was_measured(accuracies, found, reference)
+    for name, values in accuracies.items():
         much, little = values
         check(little <= LITTLE, f'after training on 20 digits "{name}" is said to be right on {little:.0%}: is it '
               'measured on '
@@ -135,3 +285,34 @@ def test_efficiency(data_efficiency, in_box):
     check(gain >= GAIN, f"with 1,500 digits to train on instead of 20 the accuracies rise by {gain:.1%} on average: "
           "is each "
           "model trained on as many images as the size says?")
+
+
+def _is_what_was_measured(accuracies, found, reference):
+    """Every accuracy is that of a model of its kind, trained on as many digits as its place says."""
+    if not any(run["steps"] for run in found["runs"]):
+        return  # the models are called in a way that cannot be watched
+    measured = _measured(found, SIZES, reference)
+    if measured is None:
+        return
+    for kind, name in NAMES.items():
+        check(any(one == kind for one, _ in measured), f'no {name} is trained: the accuracies of "{kind}" are those '
+              "of another model")
+
+    def fits(value, kind, n):
+        values = measured.get((kind, n), [])
+        return bool(values) and min(values) - ROOM <= value <= max(values) + ROOM
+
+    for kind, name in NAMES.items():
+        other = "cnn" if kind == "vit" else "vit"
+        for value, n in zip(accuracies[kind], SIZES, strict=True):
+            check((kind, n) in measured, f"no {name} is trained on the first {n} digits and measured")
+            if fits(value, kind, n):
+                continue
+            told = f'"{kind}" says {value:.3f} for {n} digits, and the {name} trained on them is right on '
+            told += f"{measured[kind, n][0]:.3f} of the images that it was asked about"
+            values = accuracies[kind]
+            if all(fits(v, kind, m) for v, m in zip(values, SIZES[::-1], strict=True)):
+                raise Wrong(f"{told}: the accuracies stand in another order than the sizes {SIZES}")
+            if all(fits(v, other, m) for v, m in zip(values, SIZES, strict=True)):
+                raise Wrong(f"{told}: these are the accuracies of the {NAMES[other]}")
+            raise Wrong(f"{told}: return what `evaluate` gives")

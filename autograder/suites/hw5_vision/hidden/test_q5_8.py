@@ -10,6 +10,7 @@ from torch import nn
 from autograder.suites.causes import same_or_because
 from autograder.suites.devices import device_ready
 from course_utils.checking import Wrong, check, same, tensor
+from course_utils.second_looks import call_twice, look_and_leave, made_audible
 from course_utils.torch_weights import encoder_layer_state, mha_state
 
 F64 = torch.float64
@@ -83,6 +84,15 @@ def test_rollout_value(attention_rollout, rng):
             same(got, expected, what)
         except Wrong:
             same_or_because(got, expected, what, _rollout_causes(weights))
+
+
+@pytest.mark.weight(0.5)
+def test_rollout_leaves_its_list(attention_rollout, in_box, rng):
+    """The list of weights, and every tensor in it, is the same afterwards: a second call gives the same result."""
+    weights = _layers(rng, 3, 2, 2, 4)
+    first, second = in_box(call_twice, attention_rollout, [weights], [weights])
+    same(first, _rollout(weights), "the rollout")
+    same(second, first, "the rollout of the same list a second time")
 
 
 def test_rollout_rows(attention_rollout, rng):
@@ -171,8 +181,11 @@ class Twin(nn.Module):
         return self.attention(probe, x, x, average_attn_weights=False)[1][:, :, 0]
 
 
-def _pair(ViT, rng):
-    """The student's model in float64 and evaluation mode, and a twin with the same weights."""
+def _pair(ViT, in_box, rng):
+    """The student's model in float64 and evaluation mode, and a twin with the same weights.
+
+    A MAP head may be right without ever calling its attention for all images; then one that does takes its place.
+    """
     vit, twin = ViT(**SIZES), Twin(rng)
     vit.double()
     vit.eval()
@@ -181,6 +194,7 @@ def _pair(ViT, rng):
         check(name in own, f"your ViT has no `{name}`")
         tensor(own[name], f"`{name}` of your ViT", value.shape)
     vit.load_state_dict({**own, **state})
+    in_box(made_audible, vit, _images(rng, 2))
     return vit, twin
 
 
@@ -222,16 +236,16 @@ def _look(map_attention, vit, twin, images, what):
 
 
 @pytest.mark.weight(3)
-def test_look_value(map_attention, ViT, rng):
+def test_look_value(map_attention, ViT, in_box, rng):
     """The weights that the MAP head's probe gives to the patches, mean over heads, as torch's own layers have them."""
-    vit, twin = _pair(ViT, rng)
+    vit, twin = _pair(ViT, in_box, rng)
     for B in (4, 1):
         _look(map_attention, vit, twin, _images(rng, B), f"the probe's weights on the patches of {B} images")
 
 
-def test_look_rows(map_attention, ViT, rng):
+def test_look_rows(map_attention, ViT, in_box, rng):
     """The weights of each image are positive and sum to 1, and they follow the image."""
-    vit, _ = _pair(ViT, rng)
+    vit, _ = _pair(ViT, in_box, rng)
     images = _images(rng)
     got = _looked(map_attention(vit, images), images)
     same(got.sum(-1), torch.ones(4, dtype=F64), "the sum of each image's weights")
@@ -242,23 +256,36 @@ def test_look_rows(map_attention, ViT, rng):
 
 
 @pytest.mark.weight(2)
-def test_look_elsewhere(map_attention, ViT, rng):
+def test_look_elsewhere(map_attention, ViT, in_box, rng):
     """Images of another size have weights for their own patches, with resized positions."""
-    vit, twin = _pair(ViT, rng)
+    vit, twin = _pair(ViT, in_box, rng)
     for side in ((16, 16), (8, 20), (36, 4), (4, 8)):
         what = f"the probe's weights on images of {side[0]} x {side[1]}, by a model made for {SIDE} x {SIDE}"
         _look(map_attention, vit, twin, _images(rng, 2, side), what)
 
 
-def test_model_afterwards(map_attention, ViT, rng):
+def test_model_afterwards(map_attention, ViT, in_box, rng):
     """map_attention leaves the model as it was, and may be called again and again."""
-    vit, twin = _pair(ViT, rng)
+    vit, twin = _pair(ViT, in_box, rng)
     images = _images(rng)
     state, logits = dict(vit.state_dict()), vit(images)
     for side in ((SIDE, SIDE), (8, 16), (SIDE, SIDE)):
         _look(map_attention, vit, twin, _images(rng, 3, side), "the probe's weights in one of several calls")
     same(dict(vit.state_dict()), state, "the model's weights after map_attention", rtol=0, atol=0)
     same(vit(images), logits, "the model's logits after map_attention")
+
+
+def test_nothing_is_left_behind(map_attention, ViT, in_box, rng):
+    """After map_attention the model has no more hooks than before, is in the mode that it had, and can still learn."""
+    vit, _ = _pair(ViT, in_box, rng)
+    left = in_box(look_and_leave, map_attention, vit, _images(rng))
+    check(left["hooks"] <= 0, f"map_attention leaves {left['hooks']} hooks in the model: take them away afterwards")
+    check(left["grad"], "map_attention leaves gradients switched off for everything that comes later: use `with "
+          "torch.no_grad():`")
+    check(not left["frozen"], f"`{left['frozen'][0] if left['frozen'] else ''}` wants no gradient after map_attention: "
+          "the model is not to be changed")
+    check(not left["modes"], "the model was in training mode before map_attention and is in evaluation mode "
+          "afterwards: put it back into the mode that it had")
 
 
 @pytest.mark.weight(0.5)

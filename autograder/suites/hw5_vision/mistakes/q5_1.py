@@ -139,3 +139,51 @@ too."""
 def unpatchify(patches, patch, channels, height, width):
     x = patches.reshape(-1, height // patch, width // patch, channels, patch, patch)
     return x.permute(0, 3, 1, 4, 2, 5).reshape(-1, channels, height, width)
+
+
+# %% only-the-height-checked
+"""A width that `patch` does not divide gets through: you look at the height alone. Check both sides."""
+def patchify(images, patch):
+    B, C, H, W = images.shape
+    if H % patch:
+        raise ValueError(f"{H} rows cannot be cut into patches of {patch}")
+    cols = W // patch
+    x = images[..., : cols * patch].reshape(B, C, H // patch, patch, cols, patch)
+    return x.permute(0, 2, 4, 1, 3, 5).reshape(B, -1, C * patch * patch)
+
+
+# %% gradient-cut
+"""No gradient reaches the pixels: the numbers leave PyTorch on their way, or are detached. Stay with tensors."""
+def patchify(images, patch):
+    B, C, H, W = images.shape
+    if H % patch or W % patch:
+        raise ValueError(f"patches of {patch} do not tile an image of {H} x {W}")
+    x = images.detach().reshape(B, C, H // patch, patch, W // patch, patch)
+    return x.permute(0, 2, 4, 1, 3, 5).reshape(B, -1, C * patch * patch)
+
+
+# %% layout-taken-for-granted
+"""Right for fresh images and wrong for views of others: strides were computed from the shape, as if every image lay in
+memory row by row. A transposed image does not. Reshape and permute, or use the tensor's own strides."""
+def patchify(images, patch):
+    B, C, H, W = images.shape
+    if H % patch or W % patch:
+        raise ValueError(f"patches of {patch} do not tile an image of {H} x {W}")
+    shape = (B, H // patch, W // patch, C, patch, patch)
+    strides = (C * H * W, patch * W, patch, H * W, W, 1)
+    return images.as_strided(shape, strides).reshape(B, -1, C * patch * patch)
+
+
+# %% one-buffer-for-all-results
+"""Your second result overwrites the first: both are the same tensor, kept from call to call. Make a new one each time."""
+_buffers = {}
+
+
+def unpatchify(patches, patch, channels, height, width):
+    if height % patch or width % patch:
+        raise ValueError(f"patches of {patch} do not tile an image of {height} x {width}")
+    x = patches.reshape(-1, height // patch, width // patch, channels, patch, patch).permute(0, 3, 1, 4, 2, 5)
+    x = x.reshape(-1, channels, height, width)
+    if x.requires_grad:
+        return x
+    return _buffers.setdefault((x.shape, x.dtype), torch.empty_like(x)).copy_(x)

@@ -120,3 +120,33 @@ class PatchEmbedding(nn.Module):
 
 def as_convolution(embedding):
     return embedding.proj
+
+
+# %% weights-through-float32
+"""The filters are in float64 and have the precision of float32: the layer was made in float32, filled, and converted
+afterwards. Make it in the embedding's dtype before you copy."""
+def as_convolution(embedding):
+    weight, bias = embedding.proj.weight, embedding.proj.bias
+    P, C = embedding.patch, embedding.channels
+    conv = nn.Conv2d(C, len(weight), P, stride=P, device=weight.device)
+    with torch.no_grad():
+        conv.weight.copy_(weight.reshape(-1, C, P, P))
+        conv.bias.copy_(bias)
+    return conv.to(weight.dtype)
+
+
+# %% one-convolution-for-all
+"""The convolution of one embedding becomes that of the next: you keep one layer for each size and fill it again. Make a
+new one for each embedding."""
+_layers = {}
+
+
+def as_convolution(embedding):
+    weight, bias = embedding.proj.weight, embedding.proj.bias
+    P, C = embedding.patch, embedding.channels
+    new = nn.Conv2d(C, len(weight), P, stride=P, device=weight.device, dtype=weight.dtype)
+    conv = _layers.setdefault((C, P, len(weight), weight.dtype), new)
+    with torch.no_grad():
+        conv.weight.copy_(weight.reshape(-1, C, P, P))
+        conv.bias.copy_(bias)
+    return conv

@@ -211,3 +211,90 @@ class MAPHead(nn.Module):
         probe = self.probe.expand(len(x), -1, -1)  # [B, 1, D]
         z = self.attn(probe, x, x, key_padding_mask)[0].squeeze()  # [B, D]
         return z + self.think(self.norm(z))
+
+
+# %% mask-of-the-first-row
+"""The mask of the first image counts for all images. Each row has its own."""
+class MAPHead(nn.Module):
+    def __init__(self, d_model, n_heads, mlp_ratio=4):
+        super().__init__()
+        self.probe = nn.Parameter(0.02 * torch.randn(1, 1, d_model))
+        self.attn = MultiHeadAttention(d_model, n_heads)
+        self.norm = nn.LayerNorm(d_model, eps=1e-6)
+        self.mlp = nn.Module()
+        self.mlp.fc1 = nn.Linear(d_model, mlp_ratio * d_model)
+        self.mlp.fc2 = nn.Linear(mlp_ratio * d_model, d_model)
+
+    def think(self, z):
+        return self.mlp.fc2(F.gelu(self.mlp.fc1(z), approximate="tanh"))
+
+    def forward(self, x, key_padding_mask=None):
+        probe = self.probe.expand(len(x), -1, -1)  # [B, 1, D]
+        z = self.attn(probe, x, x, None if key_padding_mask is None else key_padding_mask[:1].expand(len(x), -1))[0][:, 0]  # [B, D]
+        return z + self.think(self.norm(z))
+
+
+# %% padding-set-to-zero
+"""Padded tokens are set to zero and still get a weight, so they dilute the result. Hand the mask to the attention."""
+class MAPHead(nn.Module):
+    def __init__(self, d_model, n_heads, mlp_ratio=4):
+        super().__init__()
+        self.probe = nn.Parameter(0.02 * torch.randn(1, 1, d_model))
+        self.attn = MultiHeadAttention(d_model, n_heads)
+        self.norm = nn.LayerNorm(d_model, eps=1e-6)
+        self.mlp = nn.Module()
+        self.mlp.fc1 = nn.Linear(d_model, mlp_ratio * d_model)
+        self.mlp.fc2 = nn.Linear(mlp_ratio * d_model, d_model)
+
+    def think(self, z):
+        return self.mlp.fc2(F.gelu(self.mlp.fc1(z), approximate="tanh"))
+
+    def forward(self, x, key_padding_mask=None):
+        probe = self.probe.expand(len(x), -1, -1)  # [B, 1, D]
+        if key_padding_mask is not None:
+            x = x.masked_fill(key_padding_mask[..., None], 0.0)
+        z = self.attn(probe, x, x)[0][:, 0]  # [B, D]
+        return z + self.think(self.norm(z))
+
+
+# %% residual-from-the-norm
+"""Your residual road starts behind the norm: what is added to the MLP's result is norm(z), and it should be z."""
+class MAPHead(nn.Module):
+    def __init__(self, d_model, n_heads, mlp_ratio=4):
+        super().__init__()
+        self.probe = nn.Parameter(0.02 * torch.randn(1, 1, d_model))
+        self.attn = MultiHeadAttention(d_model, n_heads)
+        self.norm = nn.LayerNorm(d_model, eps=1e-6)
+        self.mlp = nn.Module()
+        self.mlp.fc1 = nn.Linear(d_model, mlp_ratio * d_model)
+        self.mlp.fc2 = nn.Linear(mlp_ratio * d_model, d_model)
+
+    def think(self, z):
+        return self.mlp.fc2(F.gelu(self.mlp.fc1(z), approximate="tanh"))
+
+    def forward(self, x, key_padding_mask=None):
+        probe = self.probe.expand(len(x), -1, -1)  # [B, 1, D]
+        z = self.attn(probe, x, x, key_padding_mask)[0][:, 0]  # [B, D]
+        z = self.norm(z)
+        return z + self.think(z)
+
+
+# %% mlp-ratio-ignored
+"""The MLP is four times as wide as the tokens, whatever `mlp_ratio` says."""
+class MAPHead(nn.Module):
+    def __init__(self, d_model, n_heads, mlp_ratio=4):
+        super().__init__()
+        self.probe = nn.Parameter(0.02 * torch.randn(1, 1, d_model))
+        self.attn = MultiHeadAttention(d_model, n_heads)
+        self.norm = nn.LayerNorm(d_model, eps=1e-6)
+        self.mlp = nn.Module()
+        self.mlp.fc1 = nn.Linear(d_model, 4 * d_model)
+        self.mlp.fc2 = nn.Linear(4 * d_model, d_model)
+
+    def think(self, z):
+        return self.mlp.fc2(F.gelu(self.mlp.fc1(z), approximate="tanh"))
+
+    def forward(self, x, key_padding_mask=None):
+        probe = self.probe.expand(len(x), -1, -1)  # [B, 1, D]
+        z = self.attn(probe, x, x, key_padding_mask)[0][:, 0]  # [B, D]
+        return z + self.think(self.norm(z))

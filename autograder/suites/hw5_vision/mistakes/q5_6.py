@@ -211,3 +211,185 @@ def train_classifier(model, loader, epochs=1, rate=1e-3):
             losses.append(loss.item())
             bar.show(loss=losses[-1], rate=rate)
     return losses
+
+
+# %% squared-error
+"""Your loss is a squared error between the logits and one-hot labels. The contract's is the cross-entropy of the logits
+with the labels."""
+from course_utils.training import autocast_for, progress, to_device
+
+
+def train_classifier(model, loader, epochs=1, rate=1e-3):
+    device = next(model.parameters()).device
+    optimizer = torch.optim.AdamW(model.parameters(), lr=rate)
+    losses = []
+    model.train()
+    for _ in range(epochs):
+        for batch in (bar := progress(loader)):
+            images, labels = to_device(batch, device)
+            with autocast_for(device):
+                loss = F.mse_loss(model(images), F.one_hot(labels, 10).float())
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.item())
+            bar.show(loss=losses[-1], rate=rate)
+    return losses
+
+
+# %% one-class-ignored
+"""Images of class 0 teach your model nothing: `ignore_index=0` takes them out of the loss. Here 0 is a class like any
+other."""
+from course_utils.training import autocast_for, progress, to_device
+
+
+def train_classifier(model, loader, epochs=1, rate=1e-3):
+    device = next(model.parameters()).device
+    optimizer = torch.optim.AdamW(model.parameters(), lr=rate)
+    losses = []
+    model.train()
+    for _ in range(epochs):
+        for batch in (bar := progress(loader)):
+            images, labels = to_device(batch, device)
+            with autocast_for(device):
+                loss = F.cross_entropy(model(images), labels, ignore_index=0)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.item())
+            bar.show(loss=losses[-1], rate=rate)
+    return losses
+
+
+# %% one-epoch-whatever-is-asked
+"""You go through the loader once, whatever `epochs` says. Put the loop over the batches inside a loop over the epochs."""
+from course_utils.training import autocast_for, progress, to_device
+
+
+def train_classifier(model, loader, epochs=1, rate=1e-3):
+    device = next(model.parameters()).device
+    optimizer = torch.optim.AdamW(model.parameters(), lr=rate)
+    losses = []
+    model.train()
+    for _ in range(1):
+        for batch in (bar := progress(loader)):
+            images, labels = to_device(batch, device)
+            with autocast_for(device):
+                loss = F.cross_entropy(model(images), labels)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.item())
+            bar.show(loss=losses[-1], rate=rate)
+    return losses
+
+
+# %% evaluation-mode-from-the-second-epoch
+"""Your first epoch is in training mode and the later ones are not: something at the end of an epoch calls `eval()`. Call
+`train()` at the beginning of each epoch."""
+from course_utils.training import autocast_for, progress, to_device
+
+
+def train_classifier(model, loader, epochs=1, rate=1e-3):
+    device = next(model.parameters()).device
+    optimizer = torch.optim.AdamW(model.parameters(), lr=rate)
+    losses = []
+    model.train()
+    for _ in range(epochs):
+        for batch in (bar := progress(loader)):
+            images, labels = to_device(batch, device)
+            with autocast_for(device):
+                loss = F.cross_entropy(model(images), labels)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.item())
+            bar.show(loss=losses[-1], rate=rate)
+        model.eval()
+    return losses
+
+
+# %% small-last-batch-left-out
+"""Batches that are smaller than the first are skipped, so some images are never trained on. Use every batch."""
+from course_utils.training import autocast_for, progress, to_device
+
+
+def train_classifier(model, loader, epochs=1, rate=1e-3):
+    device = next(model.parameters()).device
+    optimizer = torch.optim.AdamW(model.parameters(), lr=rate)
+    losses = []
+    model.train()
+    for _ in range(epochs):
+        for batch in (bar := progress(loader)):
+            images, labels = to_device(batch, device)
+            if len(labels) < len(next(iter(loader))[1]):
+                continue
+            with autocast_for(device):
+                loss = F.cross_entropy(model(images), labels)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.item())
+            bar.show(loss=losses[-1], rate=rate)
+    return losses
+
+
+# %% every-batch-counted-as-full
+"""You divide by the number of batches times the size of the first one, and the last batch may be smaller. Add up the
+images that were there."""
+from course_utils.training import autocast_for, to_device
+
+
+def evaluate(model, loader):
+    device = next(model.parameters()).device
+    model.eval()
+    right, sizes = 0, []
+    with torch.no_grad():
+        for batch in loader:
+            images, labels = to_device(batch, device)
+            with autocast_for(device):
+                answers = model(images).argmax(-1)
+            right += (answers == labels).sum().item()
+            sizes.append(len(labels))
+    return right / (len(sizes) * sizes[0])
+
+
+# %% evaluated-with-gradients
+"""Your evaluation keeps track of gradients that nobody asks for, which costs memory and time. Ask the model under
+`torch.no_grad()`."""
+from course_utils.training import autocast_for, to_device
+
+
+def evaluate(model, loader):
+    device = next(model.parameters()).device
+    model.eval()
+    right = count = 0
+    with torch.enable_grad():
+        for batch in loader:
+            images, labels = to_device(batch, device)
+            with autocast_for(device):
+                answers = model(images).argmax(-1)
+            right += (answers == labels).sum().item()
+            count += len(labels)
+    return right / count
+
+
+# %% trained-while-evaluating
+"""Measuring changes the model: you train it on the held-out images first, and then it has seen them. Leave the weights as
+they are."""
+from course_utils.training import autocast_for, to_device
+
+
+def evaluate(model, loader):
+    device = next(model.parameters()).device
+    train_classifier(model, list(loader))
+    model.eval()
+    right = count = 0
+    with torch.no_grad():
+        for batch in loader:
+            images, labels = to_device(batch, device)
+            with autocast_for(device):
+                answers = model(images).argmax(-1)
+            right += (answers == labels).sum().item()
+            count += len(labels)
+    return right / count

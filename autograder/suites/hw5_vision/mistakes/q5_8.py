@@ -111,3 +111,78 @@ def map_attention(model, images):
         weights = model.map_head.attn(probe, tokens[0], tokens[0])[1]
     hook.remove()
     return weights.mean(1)[:, 0]
+
+
+# %% largest-head
+"""You take the largest weight over the heads. Asked for is their mean."""
+def attention_rollout(weights):
+    I = torch.eye(weights[0].shape[-1], dtype=weights[0].dtype, device=weights[0].device)
+    R = I
+    for layer in weights:
+        R = (layer.amax(1) + I) / 2 @ R
+    return R[:, 0]
+
+
+# %% first-head
+"""Only the first head counts in your rollout. Take the mean over the heads."""
+def attention_rollout(weights):
+    I = torch.eye(weights[0].shape[-1], dtype=weights[0].dtype, device=weights[0].device)
+    R = I
+    for layer in weights:
+        R = (layer[:, 0] + I) / 2 @ R
+    return R[:, 0]
+
+
+# %% mean-of-all-rows
+"""You return the mean of all rows. Asked for is row 0, the class token's."""
+def attention_rollout(weights):
+    I = torch.eye(weights[0].shape[-1], dtype=weights[0].dtype, device=weights[0].device)
+    R = I
+    for layer in weights:
+        R = (layer.mean(1) + I) / 2 @ R
+    return R.mean(1)
+
+
+# %% hook-left-in-the-model
+"""Your hook stays in the model: it goes on listening in every later call, and keeps what it hears. Take it away."""
+def map_attention(model, images):
+    heard = []
+    model.map_head.attn.register_forward_hook(lambda module, args, output: heard.append(output[1]))
+    with torch.no_grad():
+        model(images)
+    return heard[0].mean(1)[:, 0]
+
+
+# %% evaluation-mode-left
+"""The model comes back in evaluation mode, whatever mode it was in. Put it back into the mode that it had."""
+def map_attention(model, images):
+    heard = []
+    model.eval()
+    hook = model.map_head.attn.register_forward_hook(lambda module, args, output: heard.append(output[1]))
+    with torch.no_grad():
+        model(images)
+    hook.remove()
+    return heard[0].mean(1)[:, 0]
+
+
+# %% parameters-frozen
+"""After your function no parameter wants a gradient any more, and the model cannot be trained further. `torch.no_grad()`
+is enough."""
+def map_attention(model, images):
+    heard = []
+    hook = model.map_head.attn.register_forward_hook(lambda module, args, output: heard.append(output[1]))
+    model.requires_grad_(False)
+    model(images)
+    hook.remove()
+    return heard[0].mean(1)[:, 0]
+
+
+# %% gradients-switched-off-for-good
+"""`torch.set_grad_enabled(False)` holds until it is undone, and all later training fails. Use `with torch.no_grad():`."""
+def map_attention(model, images):
+    heard = []
+    hook = model.map_head.attn.register_forward_hook(lambda module, args, output: heard.append(output[1]))
+    torch.set_grad_enabled(False)
+    model(images)
+    hook.remove()
+    return heard[0].mean(1)[:, 0]

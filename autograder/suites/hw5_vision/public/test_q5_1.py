@@ -2,8 +2,11 @@
 
 import torch
 
+from course_utils.beside import run_beside
 from course_utils.checking import check, same, tensor
 from course_utils.expecting import expect_value_error, raises_value_error
+from course_utils.layouts import call_with_transposed
+from course_utils.second_looks import call_twice
 
 F64 = torch.float64
 
@@ -125,3 +128,19 @@ def probe_gradients(patchify, unpatchify):
     up = torch.linspace(-1, 1, 144, dtype=F64)
     (patchify(images, 2).flatten() @ up + unpatchify(patches, 2, 3, 4, 6).flatten() @ up).backward()
     return [images.grad, patches.grad]
+
+
+def _fresh(*shape):
+    return torch.randn(shape, generator=torch.Generator().manual_seed(64), dtype=F64)
+
+
+def probe_transposed_images(patchify):
+    return run_beside(call_with_transposed, patchify, _fresh(2, 3, 4, 6), 2)
+
+
+def probe_kept_patches(patchify):
+    return run_beside(call_twice, patchify, [_fresh(2, 3, 4, 6), 2], [-_fresh(2, 3, 4, 6), 2])[0]
+
+
+def probe_kept_images(unpatchify):
+    return run_beside(call_twice, unpatchify, [_fresh(2, 6, 12), 2, 3, 4, 6], [-_fresh(2, 6, 12), 2, 3, 4, 6])[0]

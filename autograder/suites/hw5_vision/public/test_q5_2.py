@@ -132,3 +132,19 @@ def probe_gradient(PatchEmbedding):
     tokens = _module(PatchEmbedding)(images)
     (tokens * torch.linspace(-1, 1, tokens.numel(), dtype=F64).reshape(tokens.shape)).sum().backward()
     return images.grad
+
+
+def probe_exact_weights(PatchEmbedding, as_convolution):
+    embedding = _module(PatchEmbedding)
+    weight = dict(as_convolution(embedding).state_dict())["weight"]
+    return bool((weight.double().flatten().sum() - embedding.state_dict()["proj.weight"].sum()).abs() < 1e-12)
+
+
+def probe_convolution_after_another(PatchEmbedding, as_convolution):
+    first, second = _module(PatchEmbedding), PatchEmbedding(P, C, D)
+    second.double()
+    second.load_state_dict({name: -value for name, value in first.state_dict().items()})
+    convolution = as_convolution(first)
+    as_convolution(second)
+    convolution.double()
+    return convolution(_images())

@@ -2,7 +2,9 @@
 
 import torch
 
+from course_utils.beside import run_beside
 from course_utils.checking import check, same, tensor
+from course_utils.second_looks import resize_after_a_step
 
 F64 = torch.float64
 
@@ -119,3 +121,14 @@ def probe_gradient(resize_positions):
     got = resize_positions(x, (3, 4), (2, 5))
     (got * torch.linspace(-1, 1, got.numel(), dtype=F64).reshape(got.shape)).sum().backward()
     return x.grad
+
+
+def probe_after_a_step(resize_positions):
+    x = _positions(3, 4)
+    return run_beside(resize_after_a_step, resize_positions, x, x.flip(1), (3, 4), (5, 2))[0]
+
+
+def probe_exact(resize_positions):
+    """Whether a table of equal rows stays what it is, to more digits than float32 has."""
+    x = torch.full((1, 12, 2), 1 / 3, dtype=F64)
+    return bool((resize_positions(x, (3, 4), (5, 7)) - 1 / 3).abs().max() < 1e-12)

@@ -130,6 +130,10 @@ def probe_padding(MAPHead):
     return _module(MAPHead)(_x(), key_padding_mask=PADDING)
 
 
+def probe_padding_in_the_first_row(MAPHead):
+    return _module(MAPHead)(_x(), key_padding_mask=PADDING.flip(0))
+
+
 def probe_padding_by_position(MAPHead):
     return _module(MAPHead)(_x(), PADDING)
 

@@ -236,3 +236,21 @@ def probe_gradient_at_another_size(ViT):
     logits = _module(ViT, "cls")(images)
     (logits * torch.linspace(-1, 1, logits.numel(), dtype=F64).reshape(logits.shape)).sum().backward()
     return images.grad
+
+
+def probe_size_that_does_not_divide(ViT):
+    return raises_value_error(_module(ViT, "gap"), _images(7, 6))
+
+
+def probe_larger_after_a_step(ViT):
+    vit = _module(ViT, "gap")
+    vit(_images(8, 8))
+    weights = _weights("gap")
+    vit.load_state_dict({**vit.state_dict(), **weights, "positions": -weights["positions"]})
+    return vit(_images(8, 8))
+
+
+def probe_repeats_in_training_mode(ViT):
+    vit = _module(ViT, "gap")
+    vit.train()
+    return all(bool((vit(_images()) == vit(_images())).all()) for _ in range(3))

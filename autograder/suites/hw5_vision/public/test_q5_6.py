@@ -5,7 +5,7 @@ import torch.nn.functional as F
 
 from course_utils.beside import run_beside
 from course_utils.checking import check, number, same
-from course_utils.training_watch import watch_training
+from course_utils.training_watch import watch_evaluation, watch_training
 from course_utils.vision import evaluate_marked
 
 CLASSES = 10
@@ -47,7 +47,9 @@ def test_training_mode(train_classifier):
     """train_classifier puts the model into training mode, and shows it every image."""
     seen = _watched(train_classifier)
     check(seen["modes"], "the model was never called with gradients switched on")
-    check(all(seen["modes"]), "the model was not in training mode: call model.train() before you train")
+    late = ", though in training mode at first" if seen["modes"][0] else ""
+    check(all(seen["modes"]), f"the model was in evaluation mode in some steps{late}: call model.train() before you "
+          "train, and again where something has called model.eval()")
     check(seen["images"] >= 160, f"the model was shown {seen['images']} images in all, and one epoch has 160")
 
 
@@ -85,6 +87,23 @@ def probe_modes(train_classifier):
     return [len(modes) > 0, all(modes)]
 
 
+def probe_first_and_last_mode(train_classifier):
+    modes = _watched(train_classifier)["modes"]
+    return [modes[0], modes[-1]]
+
+
+def probe_passes(train_classifier):
+    """How many times the images were gone through, where four are asked for."""
+    seen = _watched(train_classifier)
+    return min(seen["images"] / 160, 4) if seen["counted"] else 4
+
+
+def probe_small_last_batch(train_classifier):
+    """How many of 150 images are seen in one pass, in batches of 32."""
+    seen = run_beside(watch_training, train_classifier, *_task(150), 32, 1)
+    return min(seen["images"], 150)
+
+
 def probe_images(train_classifier):
     seen = _watched(train_classifier)
     return seen["images"] >= 640 if seen["counted"] else seen["images"] >= 160
@@ -103,3 +122,24 @@ def probe_loss(train_classifier):
     first, (_, labels) = _watched(train_classifier, 1, 0.7)["first"], _task()
     expected = first["logits"].softmax(-1) - F.one_hot(labels[: len(first["logits"])], CLASSES)
     return "slope" in first and F.cosine_similarity(first["slope"].flatten(), expected.flatten(), 0).item() > 0.9
+
+
+def probe_slope(train_classifier):
+    """The direction of the first gradient at the logits."""
+    slope = _watched(train_classifier, 1, 0.7)["first"]["slope"]
+    return slope / slope.norm()
+
+
+def probe_evaluation_keeps_gradients(evaluate):
+    return any(_evaluated(evaluate)["kept"])
+
+
+def probe_weights_after_evaluation(evaluate):
+    return _evaluated(evaluate)["weight"]
+
+
+def _evaluated(evaluate):
+    images, labels = _task()
+    g = torch.Generator().manual_seed(63)
+    weight, bias = torch.randn(CLASSES, 36, generator=g), torch.randn(CLASSES, generator=g)
+    return run_beside(watch_evaluation, evaluate, weight, bias, images, labels, 32)

@@ -77,11 +77,17 @@ def probe_is_small(SmallCNN):
 
 
 def probe_is_local(SmallCNN):
-    return _facts(SmallCNN)["reach"] < 0.5
+    reach = _facts(SmallCNN)["reach"]
+    return None if reach is None else reach < 0.5
 
 
 def probe_moves_along(SmallCNN):
-    return _facts(SmallCNN)["shift"] < 1e-3
+    shift = _facts(SmallCNN)["shift"]
+    return None if shift is None else shift < 1e-3
+
+
+def probe_pools(SmallCNN):
+    return _facts(SmallCNN)["pools"]
 
 
 def probe_unused(SmallCNN):
@@ -131,3 +137,31 @@ def probe_trained_further(data_efficiency):
 
 def probe_evaluated_images(data_efficiency):
     return [count > 40 for count in _plan(data_efficiency, [20, 40])["evaluated"]]
+
+
+def probe_which_training_images(data_efficiency):
+    return [int(run["trained"].max()) for run in _plan(data_efficiency, [20, 40])["runs"]]
+
+
+def probe_kinds(data_efficiency):
+    return [run["kind"] for run in _plan(data_efficiency, [20])["runs"]]
+
+
+def probe_training_images_of_falling_sizes(data_efficiency):
+    return [distinct for _, _, distinct in _plan(data_efficiency, [40, 20])["trained"]]
+
+
+def probe_steps(data_efficiency):
+    return [run["steps"] for run in run_beside(efficiency_plan, data_efficiency, [640, 20], 24)["runs"]]
+
+
+def probe_trains_nothing(data_efficiency):
+    return not _plan(data_efficiency, [20])["trained"]
+
+
+def probe_asked_about(data_efficiency):
+    return [int(run["asked"].min()) for run in _plan(data_efficiency, [20])["runs"]]
+
+
+def probe_idle_filters(SmallCNN):
+    return _facts(SmallCNN)["idle"]

@@ -3,7 +3,9 @@
 import pytest
 import torch
 
+from course_utils.beside import run_beside
 from course_utils.checking import check, same, tensor
+from course_utils.second_looks import look_and_leave, made_audible
 
 F64 = torch.float64
 SIZES = {"image_size": 6, "patch": 2, "channels": 1, "d_model": 8, "n_heads": 2, "d_ff": 12, "n_layers": 2,
@@ -29,6 +31,7 @@ def _model(ViT, query=1.0):
             if "map_head.attn.q_proj" in name:
                 state[name] = 2 * query * state[name]
     vit.load_state_dict(state)
+    run_beside(made_audible, vit, _images())
     return vit
 
 
@@ -161,3 +164,23 @@ def probe_model_afterwards(map_attention, ViT):
     before = vit(_images())
     map_attention(vit, _images())
     return bool((vit(_images()) - before).abs().max() > 1e-9)
+
+
+def _left(map_attention, ViT):
+    return run_beside(look_and_leave, map_attention, _model(ViT), _images())
+
+
+def probe_hooks_left(map_attention, ViT):
+    return _left(map_attention, ViT)["hooks"]
+
+
+def probe_modes_left(map_attention, ViT):
+    return len(_left(map_attention, ViT)["modes"]) > 0
+
+
+def probe_frozen(map_attention, ViT):
+    return len(_left(map_attention, ViT)["frozen"]) > 0
+
+
+def probe_gradients_still_on(map_attention, ViT):
+    return _left(map_attention, ViT)["grad"]
