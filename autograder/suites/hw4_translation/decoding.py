@@ -55,8 +55,8 @@ def _causes(problem, eos, max_len):
         "decoding begins with 0 and not with bos_id": lambda: wrong(problem.oracle, 0),
         "the next token is read from the first step's logits, and it stands in the last one's":
             lambda: wrong(Deaf(problem.oracle, step=1)),
-        "the whole batch stops when its first sentence ends; the others are not done": lambda: [
-            row[:first] for row in right],
+        "the whole batch stops when its first sentence ends; the others are not done":
+            lambda: problem.cut(eos, min(first + 1, max_len)),
         "the loop stops when as many EOS were written as there are sentences, and one sentence can have several":
             until_as_many_ends,
         "there is one step too many": lambda: problem.more(eos, max_len + 1),
