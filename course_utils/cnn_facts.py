@@ -1,22 +1,15 @@
-"""What can be told about a convolutional classifier without training it, and what a run of `data_efficiency` does."""
+"""What can be told about a convolutional classifier without training it."""
 
 from __future__ import annotations
 
-import inspect
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 
-from course_utils.data import mnist5k
-from course_utils.vision import SIZES, build, call
-
-MARK = 0.0123456789  # what a stand-in for training leaves in every parameter
-MOST = 500  # batches that it looks at
-DIGIT = (SIZES["channels"], SIZES["image_size"], SIZES["image_size"])
+from course_utils.vision import SIZES, build
 
 
 def cnn_facts(make: Callable[..., nn.Module]) -> dict[str, Any]:
@@ -50,173 +43,6 @@ def cnn_facts(make: Callable[..., nn.Module]) -> dict[str, Any]:
         "repeats": torch.equal(model(images), logits),
         "pools": _pools(model, images),
         "idle": sum(layer.weight.grad is None or not layer.weight.grad.any() for layer in layers),
-    }
-
-
-class Notes:
-    """What was done with each model: the digits that it was trained on and those that it was asked about.
-
-    A digit is known by its number in the 4,000 training images followed by the 1,000 held-out ones of `mnist5k`; -1 is
-    an image that is none of them.
-    """
-
-    def __init__(self) -> None:
-        train, test = mnist5k()
-        self._keys, self._numbers = _keys(torch.cat([train.images, test.images])).sort()
-        self.models: list[nn.Module] = []
-        self.runs: list[dict[str, Any]] = []
-        self.calls = 0  # of any module at all
-
-    def run(self, model: nn.Module) -> dict[str, Any]:
-        """The notes about this model."""
-        for known, notes in zip(self.models, self.runs, strict=True):
-            if known is model:
-                return notes
-        names = [name for name, _ in model.named_parameters()]
-        kind = "vit" if any(name.endswith("embed.proj.weight") for name in names) else "cnn"
-        self.models.append(model)
-        self.runs.append({"kind": kind, "steps": 0, "images": 0, "trained": [], "asked": [], "answers": []})
-        return self.runs[-1]
-
-    def trains(self, model: nn.Module, images: Tensor) -> None:
-        """The model is trained on these images."""
-        notes = self.run(model)
-        notes["steps"] += 1
-        notes["images"] += len(images)
-        notes["trained"].append(self._known(images))
-
-    def asks(self, model: nn.Module, images: Tensor, answers: Tensor) -> None:
-        """The model gives these answers [B] for these images."""
-        notes = self.run(model)
-        notes["asked"].append(self._known(images))
-        notes["answers"].append(answers.detach())
-
-    def told(self) -> list[dict[str, Any]]:
-        """For each model its kind ("vit" or "cnn"), its steps, the number of `images` that it was shown, which digits
-        these were (`trained`, each once), which it was asked about (`asked`), and its answers to them."""
-        none = torch.zeros(0, dtype=torch.long)
-        return [
-            {
-                **notes,
-                "trained": torch.cat([none, *notes["trained"]]).unique(),
-                "asked": torch.cat([none, *notes["asked"]]),
-                "answers": torch.cat([none, *notes["answers"]]),
-            }
-            for notes in self.runs
-        ]
-
-    def _known(self, images: Tensor) -> Tensor:
-        keys = _keys(images)
-        near = torch.searchsorted(self._keys, keys - 1e-6).clamp(max=len(self._keys) - 1)
-        return torch.where((self._keys[near] - keys).abs() < 1e-6, self._numbers[near], -1)
-
-
-def _keys(images: Tensor) -> Tensor:
-    pixels = images.detach().cpu().double().flatten(1)
-    weights = torch.rand(pixels.shape[1], generator=torch.Generator().manual_seed(5), dtype=torch.float64)
-    return pixels @ weights
-
-
-def efficiency(data_efficiency: Callable[..., Any], sizes: Sequence[int], steps: int) -> Any:
-    """What the function finds for these sizes; a number of steps is offered to a function that has such a parameter."""
-    return call(data_efficiency, list(sizes), steps=steps)
-
-
-def watched_efficiency(data_efficiency: Callable[..., Any], sizes: Sequence[int], steps: int) -> dict[str, Any]:
-    """The same, with what its models did on the way, seen from the models.
-
-    `result`: what the function returns; `runs`: see `Notes.told`; `models`: the models themselves, in the same order;
-    `calls`: how many modules were called at all. A model is being trained where it is called in training mode with
-    gradients switched on.
-    """
-    notes = Notes()
-    inside: list[nn.Module] = []
-
-    def before(module: nn.Module, _args: Any) -> None:
-        inside.append(module)
-
-    def after(module: nn.Module, args: Any, output: Any) -> None:
-        while inside and inside.pop() is not module:  # some were left by an exception
-            pass
-        notes.calls += 1
-        images = args[0] if args and isinstance(args[0], Tensor) else None
-        if inside or images is None or images.shape[1:] != DIGIT or not isinstance(output, Tensor):
-            return
-        if output.shape != (len(images), SIZES["n_classes"]):
-            return
-        if module.training and torch.is_grad_enabled():
-            notes.trains(module, images)
-        else:
-            notes.asks(module, images, output.argmax(-1))
-
-    hooks = [register_module_forward_pre_hook(before), register_module_forward_hook(after)]
-    try:
-        result = efficiency(data_efficiency, sizes, steps)
-    finally:
-        for hook in hooks:
-            hook.remove()
-    return {"result": result, "runs": notes.told(), "models": notes.models, "calls": notes.calls}
-
-
-def efficiency_plan(data_efficiency: Callable[..., Any], sizes: Sequence[int], steps: int = 3) -> dict[str, Any]:
-    """What the function would do, with stand-ins for `train_classifier` and `evaluate` that only take notes.
-
-    `trained`: for each training its model's class, its steps and how many different images; `further`: for each
-    training whether its model came with the weights that an earlier one had left; `evaluated`: how many images each
-    evaluation had; `result`: what is returned when the accuracies come out as 0.01, 0.02, 0.03, ...; `runs`: see
-    `Notes.told`, without answers; `options`: for each training the numbers that it was given by name; `calls`: how many
-    modules were called all the same.
-    """
-    notes = Notes()
-    options: list[dict[str, float]] = []
-    trained: list[tuple[str, int, int]] = []
-    further: list[bool] = []
-    evaluated: list[int] = []
-
-    def train_classifier(model: nn.Module, batches: Any, *_args: Any, **given: Any) -> list[float]:
-        options.append({name: float(value) for name, value in given.items() if isinstance(value, int | float)})
-        images = []
-        for x, _ in itertools.islice(batches, MOST):
-            notes.trains(model, x)
-            images.append(x.flatten(1).double())
-        distinct = torch.cat([x @ torch.arange(1.0, x.shape[1] + 1).double() for x in images]).unique()
-        trained.append((type(model).__name__, len(images), len(distinct)))
-        marked = [bool((parameter == MARK).all()) for parameter in model.parameters()]
-        further.append(bool(marked) and all(marked))
-        with torch.no_grad():
-            for parameter in model.parameters():
-                parameter.fill_(MARK)
-        return [1.0, 0.5]
-
-    def evaluate(model: nn.Module, batches: Any, *_args: Any, **_options: Any) -> float:
-        evaluated.append(0)
-        for x, labels in batches:
-            notes.asks(model, x, labels)
-            evaluated[-1] += len(labels)
-        return len(evaluated) / 100
-
-    world = inspect.unwrap(data_efficiency).__globals__
-    mine: dict[str, Any] = {"train_classifier": train_classifier, "evaluate": evaluate}
-    before = {name: world[name] for name in mine if name in world}
-    world.update(mine)
-
-    def called(_module: nn.Module, _args: Any) -> None:
-        notes.calls += 1
-
-    hook = register_module_forward_pre_hook(called)
-    try:
-        result = efficiency(data_efficiency, sizes, steps)
-    finally:
-        world.update(before)
-        hook.remove()
-    return {
-        "trained": trained,
-        "further": further,
-        "evaluated": evaluated,
-        "result": result,
-        "runs": notes.told(),
-        "options": options,
-        "calls": notes.calls,
     }
 
 

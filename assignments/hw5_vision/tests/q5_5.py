@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q5_5"
 points = 16
 
-MADE_FROM = "3f8b1b1eeabae93a"
+MADE_FROM = "62ee04aa1bb8a40a"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'norm-after-pooling',
@@ -128,8 +128,7 @@ MISTAKES = [{'label': 'norm-after-pooling',
                                            'norm': 3.9650472,
                                            'at': [2.6920859, -1.4087171, -5.73135, -2.5169101]}}},
  {'label': 'class-token-at-the-end',
-  'hint': 'Your class token stands behind the patches, and you read place 0, which is the first patch. It belongs in '
-          'front.',
+  'hint': 'Your class token stands behind the patches. It belongs in front, and place 0 is where it is read.',
   'prints': {'probe_cls': {'shape': [3, 5], 'norm': 5.79241, 'at': [-5.250799, -4.7262191, 2.9158378, 0.83126391]},
              'probe_cls_idle': {'shape': [3, 5],
                                 'norm': 5.8580221,
@@ -237,8 +236,8 @@ MISTAKES = [{'label': 'norm-after-pooling',
                                                 'norm': 1.067188,
                                                 'at': [-1.3455963, 0.85195295, 0.40715209, -0.70090847]}}},
  {'label': 'unknown-pool-accepted',
-  'hint': '`pool="max"` is accepted without a word and means the average. A typing error would train the wrong model '
-          'for hours: raise a ValueError when the model is made.',
+  'hint': 'A model with `pool="max"` can be made. A typing error would be found late or never: raise a ValueError '
+          'when the model is made, before any image is seen.',
   'prints': {'probe_unknown_pool': {'is': False}}},
  {'label': 'layers-share-their-weights',
   'hint': 'All your layers are one and the same: `[layer] * n` repeats a reference, so the weights of the last one '

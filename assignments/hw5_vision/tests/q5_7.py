@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q5_7"
 points = 10
 
-MADE_FROM = "e1752d9c994e3580"
+MADE_FROM = "953371dee7ef9c8c"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'fully-connected',
@@ -270,7 +270,8 @@ import torch
 from course_utils.beside import run_beside
 from course_utils.bias_experiments import read_efficiency
 from course_utils.checking import check
-from course_utils.cnn_facts import cnn_facts, efficiency, efficiency_plan
+from course_utils.cnn_facts import cnn_facts
+from course_utils.efficiency_facts import efficiency, efficiency_plan
 from course_utils.vision import build
 
 

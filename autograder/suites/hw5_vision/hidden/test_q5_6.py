@@ -69,7 +69,8 @@ def test_evaluation_only_looks(evaluate, in_box, rng):
     seen = in_box(watch_evaluation, evaluate, weight, bias, images, labels, batch)
     for name, before in (("weight", weight), ("bias", bias)):
         same(seen[name], before, f"the model's {name} after evaluate, which only measures", rtol=0, atol=0)
-    check(seen["modes"] and not any(seen["modes"]), "evaluate asks the model in training mode: call model.eval() first")
+    check(seen["modes"], "evaluate never asks the model")
+    check(not any(seen["modes"]), "evaluate asks the model in training mode: call model.eval() first")
     check(not any(seen["kept"]), f"in {sum(seen['kept'])} of {len(seen['kept'])} batches gradients were kept track of: "
           "evaluate under torch.no_grad()")
     right = (images.flatten(1) @ weight.mT + bias).argmax(-1) == labels

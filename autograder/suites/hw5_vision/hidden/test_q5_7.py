@@ -7,8 +7,9 @@ from autograder.judge.faults import StudentRaised
 from autograder.suites.devices import device_ready
 from course_utils.bias_experiments import read_efficiency
 from course_utils.checking import Wrong, check, same, tensor
-from course_utils.cnn_facts import cnn_facts, efficiency_plan, watched_efficiency
+from course_utils.cnn_facts import cnn_facts
 from course_utils.data import mnist5k
+from course_utils.efficiency_facts import efficiency_plan, watched_efficiency
 from course_utils.vision import SMALL, build
 
 SIZES = [1500, 20]  # images to train on, the larger set first

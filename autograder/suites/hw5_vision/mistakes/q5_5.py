@@ -65,8 +65,7 @@ class ViT(nn.Module):
 
 
 # %% class-token-at-the-end
-"""Your class token stands behind the patches, and you read place 0, which is the first patch. It belongs in
-front."""
+"""Your class token stands behind the patches. It belongs in front, and place 0 is where it is read."""
 class ViT(nn.Module):
     def __init__(self, image_size, patch, channels, d_model, n_heads, d_ff, n_layers, n_classes, pool="map"):
         super().__init__()
@@ -235,8 +234,8 @@ class ViT(nn.Module):
 
 
 # %% unknown-pool-accepted
-"""`pool="max"` is accepted without a word and means the average. A typing error would train the wrong model for hours:
-raise a ValueError when the model is made."""
+"""A model with `pool="max"` can be made. A typing error would be found late or never: raise a ValueError when the model
+is made, before any image is seen."""
 class ViT(nn.Module):
     def __init__(self, image_size, patch, channels, d_model, n_heads, d_ff, n_layers, n_classes, pool="map"):
         super().__init__()

@@ -6,7 +6,8 @@ import torch
 from course_utils.beside import run_beside
 from course_utils.bias_experiments import read_efficiency
 from course_utils.checking import check
-from course_utils.cnn_facts import cnn_facts, efficiency, efficiency_plan
+from course_utils.cnn_facts import cnn_facts
+from course_utils.efficiency_facts import efficiency, efficiency_plan
 from course_utils.vision import build
 
 
