@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q2_1"
 points = 6
 
-MADE_FROM = "128c76d71d7c8507"
+MADE_FROM = "43309f4e2adb913a"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'view-without-transpose',
