@@ -18,6 +18,7 @@ from typing import Any
 
 from autograder.homework import Homework, without_markers
 from course_utils.definitions import defined_names, stub_names
+from course_utils.magics import as_python, count_magics, other_language, split_measures
 
 MAX_BYTES = 32 * 2**20
 MAX_CELLS = 2_000
@@ -30,10 +31,6 @@ TEXT_STUB = "YOUR ANSWER HERE"  # nbgrader's
 STUB = "NotImplementedError"  # stands in every stub
 SKIPPED_TAGS = {"plot", "training"}
 _MARK = re.compile(r"\s*#\s*(%%|In\s*\[|<\w+cell)")  # everything that jupytext takes for the beginning of a cell
-_MEASURES = "time|timeit|capture|prun|debug|memit|snakeviz|pyinstrument|scalene"  # magics that run Python as it stands
-_MEASURED_CELL = re.compile(rf"(?:\s*%%(?:{_MEASURES})\b[^\n]*(?:\n|\Z))+")
-_MEASURED_LINE = re.compile(r"(?m)^([^\n%#'\"]*)%(?:time|prun)[ \t]+(?=[^\s-])")
-_CELL_MAGIC = re.compile(r"\s*(%%\w{1,40})")
 _DEFINITION = re.compile(r"(?m)^(?:def|class)[ \t]+(\w{1,80})")
 _DEFINING = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _WORKING = (ast.Call, ast.Await, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
@@ -241,23 +238,20 @@ def _plain_python(source: str, budget: _Budget) -> tuple[str, ast.Module, str]:
 
     What only measures (`%%time`, `%time f()`) is taken off its code; other magics and shell lines do nothing.
     """
-    measured = _MEASURED_CELL.match(source)
-    top, body = (measured[0], source[measured.end() :]) if measured else ("", source)
+    top, body = split_measures(source)
     tree = _parsed(body, budget)
-    magics = len(re.findall(r"[%!?]", body)) if tree is None else 0
-    foreign = _CELL_MAGIC.match(body) if magics else None
+    magics = count_magics(body) if tree is None else 0
+    foreign = other_language(body) if magics else ""
     if magics and budget.take("transformed", magics * len(body)):
-        from IPython.core.inputtransformer2 import TransformerManager
-
         try:
-            body = str(TransformerManager().transform_cell(body if foreign else _MEASURED_LINE.sub(r"\1", body)))
+            body = as_python(body)
             tree = _parsed(body, budget)
         except Exception:  # the box reports the syntax error at its line
             tree = None
     tree = tree or ast.Module([], [])
     if "%%timeit" in top and not defined_names(tree.body):  # in Jupyter it leaves nothing behind, and takes its time
         body = ""
-    return "\n" * top.count("\n") + body, tree, foreign[1] if foreign else ""
+    return "\n" * top.count("\n") + body, tree, foreign
 
 
 def _printable(text: str) -> str:

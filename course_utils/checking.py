@@ -203,9 +203,11 @@ def _keys(value: Mapping[Any, Any]) -> str:
 
 
 def _digits(a: float, b: float) -> tuple[str, str]:
-    """Both numbers with four significant digits, or as many as it takes to tell them apart."""
+    """Both numbers with four significant digits, or as many as it takes to tell them apart; whole ones in full."""
     if isinstance(a, bool) and isinstance(b, bool):
         return str(a), str(b)
+    if all(abs(x) < 2**53 and float(x).is_integer() for x in (a, b)):
+        return str(int(a)), str(int(b))
     for precision in range(4, 18):
         x, y = f"{a:.{precision}g}", f"{b:.{precision}g}"
         if x != y:

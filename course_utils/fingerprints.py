@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import math
 import numbers
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -57,7 +57,7 @@ def _items(value: Any) -> int:
 
 def _print(value: Any) -> Fingerprint:
     if isinstance(value, BaseException):
-        return {"error": type(value).__name__}
+        return {"error": getattr(value, "type_name", type(value).__name__)}  # as the student's own code raised it
     if isinstance(value, np.bool_) or (
         isinstance(value, torch.Tensor) and value.ndim == 0 and value.dtype == torch.bool
     ):
@@ -119,27 +119,37 @@ def run_probe(probe: Callable[..., Any], resolve: Callable[[str], Any]) -> Finge
         return fingerprint(error)
 
 
-def diagnose(student: Mapping[str, Fingerprint], catalogue: Sequence[Mistake]) -> Mistake | None:
+def diagnose(
+    student: Mapping[str, Fingerprint], catalogue: Sequence[Mistake], named: Collection[str] = ()
+) -> Mistake | None:
     """The mistake that fits the student's prints best, or None.
 
-    The best fit has the most prints that match, then the fewest of its own that do not, then comes first. A mistake
-    that fits neither most of its prints nor ENOUGH of them is not named: at one place many mistakes look alike.
-    An error of the same type says little by itself: it counts only for a mistake that does nothing else.
+    The best fit has the most prints that match, then the fewest of its own that do not, then is among those that a
+    failed case has `named`, then comes first. A mistake that fits neither most of its prints nor ENOUGH of them is
+    not named: at one place many mistakes look alike.
     """
-    best, best_score = None, (0, 0)
+    best, best_score = None, (0, 0, False)
     for mistake in catalogue:
-        tried = [name for name in mistake.prints if name in student]
-        hits = [name for name in tried if matches(student[name], mistake.prints[name])]
-        only_errors = all("error" in mistake.prints[name] for name in hits)
-        if not hits or (only_errors and not all("error" in fp for fp in mistake.prints.values())):
-            continue
-        telling = [name for name in hits if "shape" in mistake.prints[name]]  # numbers, not a yes, a word or an error
-        if 2 * len(hits) <= len(tried) and len(telling) < ENOUGH:
-            continue
-        score = (len(hits), len(hits) - len(mistake.prints))
-        if best is None or score > best_score:
+        hits = _hits(student, mistake)
+        score = (len(hits), len(hits) - len(mistake.prints), mistake.label in named)
+        if hits and (best is None or score > best_score):
             best, best_score = mistake, score
     return best
+
+
+def _hits(student: Mapping[str, Fingerprint], mistake: Mistake) -> list[str]:
+    """The probes at which the student's prints are the mistake's; none where that is too little to go by."""
+    tried = [name for name in mistake.prints if name in student]
+    hits = [name for name in tried if matches(student[name], mistake.prints[name])]
+    telling = [name for name in hits if "shape" in mistake.prints[name]]  # numbers, not a yes, a word or an error
+    if 2 * len(hits) <= len(tried) and len(telling) < ENOUGH:
+        return []
+    if all("error" in mistake.prints[name] for name in hits):  # says little: many errors are of the same type
+        elsewhere = [student[name] for name in student if name not in mistake.prints]  # where this mistake is right
+        only_errors = all("error" in print_ for print_ in mistake.prints.values())
+        if not only_errors or len(hits) < len(tried) or any("error" in print_ for print_ in elsewhere):
+            return []
+    return hits
 
 
 def _numeric(value: Any) -> Fingerprint:

@@ -9,31 +9,34 @@ import torch
 from torch import Tensor
 
 
-def call_with_slices(function: Callable[..., Any], /, *args: Any) -> Any:
-    """`function(*args)` with every tensor a slice of a wider one, as one of several outputs of one projection is."""
-    return function(*(_slice(x) if isinstance(x, Tensor) else x for x in args))
+def call_with_slices(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+    """`function(*args, **kwargs)`, every tensor a slice of a wider one, as one output of a projection is."""
+    return _call_with(_slice, function, args, kwargs)
 
 
-def call_with_transposed(function: Callable[..., Any], /, *args: Any) -> Any:
-    """`function(*args)` with every tensor a view that swaps the last two axes of another one."""
-    return function(*(x.mT.contiguous().mT if isinstance(x, Tensor) else x for x in args))
+def call_with_views(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+    """`function(*args, **kwargs)`, every tensor a view whose axes lie the other way round in memory.
 
-
-def call_strided(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-    """`function(*args, **kwargs)`, where every tensor with two axes or more is a transposed view.
-
-    With three axes or more, the two before the last have changed places in memory: so lie heads that were split off
-    by `x.reshape(B, N, H, Dh).transpose(1, 2)`, and states of a recurrent network with time in front.
+    So lie transposed matrices, heads that were split off by `x.reshape(B, N, H, Dh).transpose(1, 2)`, and states of a
+    recurrent network with time in front: no two neighbouring axes can be taken as one without a copy.
     """
-    return function(*(_strided(x) for x in args), **{name: _strided(x) for name, x in kwargs.items()})
+    return _call_with(_view, function, args, kwargs)
 
 
-def _strided(x: Any) -> Any:
-    if not isinstance(x, Tensor) or x.ndim < 2:
-        return x
-    axes = (-3, -2) if x.ndim > 2 else (-2, -1)
-    return x.transpose(*axes).contiguous().transpose(*axes)
+def _call_with(lay_out: Callable[[Tensor], Tensor], function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    def other(x: Any) -> Any:
+        return lay_out(x) if isinstance(x, Tensor) and x.ndim else x
+
+    return function(*(other(x) for x in args), **{name: other(x) for name, x in kwargs.items()})
 
 
 def _slice(x: Tensor) -> Tensor:
-    return torch.cat([x, x.flip(-1) + 1], dim=-1)[..., : x.shape[-1]]
+    beside = ~x.flip(-1) if x.dtype is torch.bool else x.flip(-1) + 1
+    return torch.cat([x, beside], dim=-1)[..., : x.shape[-1]]
+
+
+def _view(x: Tensor) -> Tensor:
+    if x.ndim == 1:
+        return torch.stack([x, x], dim=-1)[:, 0]
+    axes = tuple(reversed(range(x.ndim)))
+    return x.permute(axes).contiguous().permute(axes)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from course_utils.definitions import defined_names, stub_names
+from course_utils.magics import as_python, count_magics, split_measures
 from course_utils.refusals import BadInput
 
 MAX_BYTES = 32 * 2**20  # what the graders read of one file
@@ -42,12 +43,14 @@ class Cell:
 
     @cached_property
     def parsed(self) -> ast.Module | str:
-        """The cell's code, magics taken for calls as Jupyter does; or what is wrong with it."""
+        """The cell's code, magics taken as the graders take them; or what is wrong with it."""
+        top, body = split_measures(self.source)
+        code = "\n" * top.count("\n") + body
         try:
             with warnings.catch_warnings(action="ignore"):
-                return ast.parse(self.source)
+                return ast.parse(code)
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-            return _plain_python(self.source) or _told(error, self.source)
+            return _plain_python(code) or _told(error, self.source)
 
     @property
     def statements(self) -> list[ast.stmt]:
@@ -125,14 +128,12 @@ def _cell(position: int, cell: Mapping[str, Any]) -> Cell:
     )
 
 
-def _plain_python(source: str) -> ast.Module | None:
+def _plain_python(code: str) -> ast.Module | None:
     """The cell after IPython has made calls of its magics and shell lines; None where that does not help."""
-    if not re.search("[%!?]", source):
+    if not count_magics(code):
         return None
-    from IPython.core.inputtransformer2 import TransformerManager
-
     try:
-        return ast.parse(TransformerManager().transform_cell(source))
+        return ast.parse(as_python(code))
     except Exception:  # the plain error is the one to tell
         return None
 

@@ -1,4 +1,4 @@
-"""Calls that are a little unusual: other strides, another default dtype, and a look at what was read."""
+"""Calls that are a little unusual: under another default dtype, and with a look at what was read."""
 
 from __future__ import annotations
 
@@ -11,11 +11,6 @@ from torch.overrides import TorchFunctionMode, resolve_name
 from torch.utils._pytree import tree_leaves
 
 FORM_ONLY = ("__len__", "__get__", "__repr__", "size", "numel", "nelement", "dim", "ndimension", "_like")
-
-
-def call_with_views(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-    """`function(*args, **kwargs)` with every tensor a view whose axes lie the other way round in memory."""
-    return function(*(_view(x) for x in args), **{name: _view(x) for name, x in kwargs.items()})
 
 
 def call_with_default_dtype(function: Callable[..., Any], dtype: torch.dtype, /, *args: Any) -> Any:
@@ -50,12 +45,3 @@ class _Reading(TorchFunctionMode):
             given = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, Tensor)]
             self.found |= any(leaf.untyped_storage()._cdata == self.memory for leaf in given)
         return func(*args, **(kwargs or {}))
-
-
-def _view(x: Any) -> Any:
-    if not isinstance(x, Tensor) or x.ndim == 0:
-        return x
-    if x.ndim == 1:
-        return torch.stack([x, x], dim=-1)[:, 0]
-    axes = tuple(reversed(range(x.ndim)))
-    return x.permute(axes).contiguous().permute(axes)

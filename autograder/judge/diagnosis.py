@@ -6,7 +6,7 @@ import ast
 import hashlib
 import importlib.util
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -92,11 +92,11 @@ class Diagnostician:
         self.mistakes = cache(self._mistakes)
         self.probes = cache(lambda question: probes(homework.public_file(question)))
 
-    def diagnose(self, question: str, student: Student, named: Iterable[str] = ()) -> Diagnosis | None:
+    def diagnose(self, question: str, student: Student, named: Collection[str] = ()) -> Diagnosis | None:
         """The known mistake that fits the student's answer best; else one that a failed case has named."""
-        found = diagnose(answers_to(self.probes(question), student), self.mistakes(question))
+        found = diagnose(answers_to(self.probes(question), student), self.mistakes(question), named)
         if found is None:
-            found = next((known for known in self.mistakes(question) if known.label in set(named)), None)
+            found = next((known for known in self.mistakes(question) if known.label in named), None)
         return Diagnosis(found.label, found.hint) if found else None
 
     def _mistakes(self, question: str) -> list[Mistake]:

@@ -353,6 +353,8 @@ def warned(path: Path) -> list[str]:
         ({"q9_1": "def double(x:\n  pass"}, [], "q9_1: cell 2 is no Python, so nothing of it counts: SyntaxError"),
         ({}, [code("def double(x): return 2", "q9_1")], "q9_1: cells 2 and 8 both carry its id"),
         ({"test_q9_1": "pass"}, [], "q9_1: its check cell was changed or deleted."),
+        ({"q9_1": "%%bash\ndef double(x): return 2"}, [], "q9_1: its cell does not define `double`."),
+        ({"q9_1": "%%time\n\ndef double(x:\n  pass"}, [], "SyntaxError: '(' was never closed (line 3: def double(x:)"),
         ({}, [code("1 +* 2")], "cell 8 ('1 +* 2') is no Python: SyntaxError: invalid syntax (line 1: 1 +* 2)"),
     ],
 )
@@ -361,6 +363,12 @@ def test_what_is_odd_about_a_notebook_is_told(
 ) -> None:
     edit(path := started(), answers, extra)
     assert any(words in warning for warning in warned(path)), warned(path)
+
+
+@pytest.mark.parametrize("magics", ["%%time\n", "%%capture out\n%%time\n", "%matplotlib inline\n", "%time "])
+def test_an_answer_with_magics_that_the_graders_accept_is_not_warned_of(here: Path, magics: str) -> None:
+    edit(path := started(), {"q9_1": f"{magics}print(1)\ndef double(x): return 2 * x"})
+    assert warned(path) == ["Not answered yet: q9_2, q9_3."]
 
 
 def test_lost_cells_and_changed_given_code_are_told_and_magics_are_no_errors(here: Path) -> None:

@@ -135,7 +135,16 @@ def test_precision_tells_rounding_from_a_wrong_result():
 
 
 def test_ties_go_to_the_first_of_the_catalogue():
-    assert diagnosed([mistake("first", plain=1.0), mistake("second", plain=1.0)], plain=1.0) == "first"
+    catalogue = [mistake("first", plain=1.0), mistake("second", plain=1.0)]
+    assert diagnosed(catalogue, plain=1.0) == "first"
+
+
+def test_ties_go_to_the_mistake_that_a_failed_case_has_named():
+    catalogue = [mistake("first", plain=1.0), mistake("second", plain=1.0), mistake("worse", plain=1.0, masked=2.0)]
+    outputs = {"plain": 1.0, "masked": 7.0}
+    for named, found in ((["second"], "second"), (["worse"], "first"), (["first", "second"], "first")):
+        best = diagnose({name: fingerprint(value) for name, value in outputs.items()}, catalogue, named)
+        assert best.label == found
 
 
 def test_nothing_is_named_where_nothing_matches():
@@ -149,6 +158,8 @@ def test_the_same_error_alone_names_only_a_mistake_that_does_nothing_else():
     assert diagnosed([mixed], plain=3.0, masked=error) is None
     assert diagnosed([mixed], plain=1.0, masked=error) == "mixed"
     assert diagnosed([mixed, pure], plain=3.0, masked=error) == "pure"
+    assert diagnosed([pure], plain=error, masked=error) is None  # the known one gives the right value there
+    assert diagnosed([mistake("pure", masked=error, plain=error)], plain=3.0, masked=error) is None
 
 
 @pytest.mark.parametrize("value", [[0.0] * 100_000, [[0.0] * 100] * 100, {i: [0.0] * 100 for i in range(100)}])

@@ -8,7 +8,7 @@ import torch
 from autograder.suites.causes import same_or_because
 from autograder.suites.devices import device_ready
 from course_utils.checking import check, same, tensor
-from course_utils.layouts import call_strided
+from course_utils.layouts import call_with_views
 
 F64 = torch.float64
 KINDS = ["dot", "general", "concat", "location"]
@@ -178,7 +178,7 @@ def test_memory_layout(luong_scores, in_box, rng):
     """Keys that are a transposed view, such as states with time in front, give the same scores."""
     query, keys, parameters = _draw(rng)
     for kind in KINDS:
-        got = in_box(call_strided, luong_scores, query, keys, kind, **parameters[kind])
+        got = in_box(call_with_views, luong_scores, query, keys, kind, **parameters[kind])
         same(got, _scores(query, keys, kind, **parameters[kind]), f"the {kind} scores of transposed tensors")
 
 

@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from autograder.suites.causes import same_or_because
 from autograder.suites.devices import device_ready
 from course_utils.checking import check, same, tensor
-from course_utils.layouts import call_strided
+from course_utils.layouts import call_with_views
 from course_utils.work import functions_called
 
 F64 = torch.float64
@@ -218,7 +218,7 @@ def test_heads_split_from_a_model(attention, in_box, rng):
     for lead, by_hand in (((2, 3), _per_head), ((2,), _by_hand)):
         q, k, v = _draw(rng, *lead)
         for options in ({}, {"key_padding_mask": padding, "causal": True}):
-            got = in_box(call_strided, attention, q, k, v, **options)
+            got = in_box(call_with_views, attention, q, k, v, **options)
             check(isinstance(got, (tuple, list)) and len(got) == 2, "attention returns the pair (out, weights)")
             expected = by_hand(q, k, v, options.get("key_padding_mask"), causal=options.get("causal", False))
             same(got[1], expected[1], f"the weights of transposed q, k, v with {len(lead) + 2} axes")

@@ -7,7 +7,7 @@ import torch
 from course_utils.beside import run_beside
 from course_utils.checking import check, same, tensor
 from course_utils.fingerprints import precision
-from course_utils.layouts import call_strided
+from course_utils.layouts import call_with_views
 from course_utils.work import functions_called
 
 F64 = torch.float64
@@ -173,4 +173,4 @@ def probe_ruled_out(attention):
 
 
 def probe_heads_split_from_a_model(attention):
-    return run_beside(call_strided, attention, *_inputs(2, 3))
+    return run_beside(call_with_views, attention, *_inputs(2, 3))

@@ -5,7 +5,7 @@ import torch
 
 from autograder.suites.causes import same_or_because
 from course_utils.checking import check, same, tensor
-from course_utils.layouts import call_with_slices, call_with_transposed
+from course_utils.layouts import call_with_slices, call_with_views
 
 F64 = torch.float64
 SIZES = [(2, 5, 3, 4), (3, 4, 2, 5), (4, 7, 6, 1), (2, 6, 1, 3), (1, 3, 4, 2), (3, 1, 2, 4)]  # B, N, H, Dh
@@ -91,7 +91,7 @@ def test_tokens_stay_apart(split_heads, rng):
 
 def test_views_of_other_tensors(split_heads, merge_heads, in_box, rng):
     """Slices and transposes of other tensors are split and merged by their values, however they lie in memory."""
-    for layout, call in (("a slice of a wider tensor", call_with_slices), ("a transpose", call_with_transposed)):
+    for layout, call in (("a slice of a wider tensor", call_with_slices), ("a transpose", call_with_views)):
         x, heads = _draw(rng, 2, 5, 12), _draw(rng, 2, 3, 5, 4)
         told = f"of {layout} (index axes, and leave the strides to torch)"
         same(in_box(call, split_heads, x, 3), _split(x, 3), f"split_heads {told}", rtol=0, atol=0)

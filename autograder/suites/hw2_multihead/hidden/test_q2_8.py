@@ -8,7 +8,7 @@ import torch
 from autograder.suites.causes import same_or_because
 from course_utils.checking import check, same, tensor
 from course_utils.feature_maps import elu_features, exp_features, square_features
-from course_utils.layouts import call_with_slices, call_with_transposed
+from course_utils.layouts import call_with_slices, call_with_views
 from course_utils.work import count_work, growth_exponent
 
 F64 = torch.float64
@@ -174,7 +174,7 @@ def test_gradients_where_nothing_is_seen(linear_attention, rng):
 
 def test_views_of_other_tensors(linear_attention, in_box, rng):
     """Inputs that are slices or transposes of other tensors count by their values, however they lie in memory."""
-    for layout, call in (("slices of wider tensors", call_with_slices), ("transposes", call_with_transposed)):
+    for layout, call in (("slices of wider tensors", call_with_slices), ("transposes", call_with_views)):
         for causal in (False, True):
             q, k, v = _draw(rng, T=6)
             got = in_box(call, linear_attention, q, k, v, elu_features, causal)

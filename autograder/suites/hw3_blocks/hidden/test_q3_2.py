@@ -8,7 +8,7 @@ from autograder.suites.causes import same_or_because
 from autograder.suites.devices import device_ready
 from course_utils.by_hand import without_autograd
 from course_utils.checking import Wrong, check, same, tensor
-from course_utils.other_calls import call_with_views
+from course_utils.layouts import call_with_views
 
 F64 = torch.float64
 NAMES = ("dx", "dgamma", "dbeta")

@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from autograder.suites.causes import same_or_because
 from autograder.suites.devices import device_ready
 from course_utils.checking import check, same, tensor
-from course_utils.other_calls import call_with_views
+from course_utils.layouts import call_with_views
 
 F64 = torch.float64
 PLACES = {"same", "same row", "same column", "elsewhere"}

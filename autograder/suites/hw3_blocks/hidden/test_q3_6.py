@@ -10,7 +10,7 @@ from autograder.judge.expect import raises
 from autograder.suites.causes import same_or_because
 from autograder.suites.devices import device_ready
 from course_utils.checking import check, same, tensor
-from course_utils.other_calls import call_with_views
+from course_utils.layouts import call_with_views
 
 F64 = torch.float64
 D, WIDTH = 4, 7

@@ -11,7 +11,7 @@ from torch import nn
 from autograder.suites.causes import same_or_because
 from autograder.suites.devices import device_ready
 from course_utils.checking import Wrong, check, same, tensor
-from course_utils.other_calls import call_with_views
+from course_utils.layouts import call_with_views
 from course_utils.torch_weights import encoder_layer_state
 from course_utils.work import functions_called
 

@@ -7,7 +7,7 @@ from autograder.judge.expect import raises
 from autograder.suites.causes import same_or_because
 from autograder.suites.devices import device_ready
 from course_utils.checking import check, same, tensor
-from course_utils.layouts import call_with_slices, call_with_transposed
+from course_utils.layouts import call_with_slices, call_with_views
 from course_utils.second_looks import call_twice
 
 F64 = torch.float64
@@ -157,7 +157,7 @@ def test_pixels_move_alone(patchify, rng):
 def test_layout_in_memory(patchify, unpatchify, in_box, rng):
     """Only values count, not how they lie in memory: views such as a transposed image are cut like any other."""
     images, patches = _draw(rng, 2, 3, 4, 6), _draw(rng, 2, 6, 12)
-    for how, name in ((call_with_transposed, "a transposed view"), (call_with_slices, "a slice of a larger tensor")):
+    for how, name in ((call_with_views, "a transposed view"), (call_with_slices, "a slice of a larger tensor")):
         same(in_box(how, patchify, images, 2), _patchify(images, 2), f"patchify of images that are {name}", **EXACT)
         same(in_box(how, unpatchify, patches, 2, 3, 4, 6), _unpatchify(patches, 2, 3, 4, 6),
              f"unpatchify of patches that are {name}", **EXACT)

@@ -5,7 +5,7 @@ import torch
 from course_utils.beside import run_beside
 from course_utils.checking import check, same, tensor
 from course_utils.expecting import expect_value_error, raises_value_error
-from course_utils.layouts import call_with_transposed
+from course_utils.layouts import call_with_views
 from course_utils.second_looks import call_twice
 
 F64 = torch.float64
@@ -135,7 +135,7 @@ def _fresh(*shape):
 
 
 def probe_transposed_images(patchify):
-    return run_beside(call_with_transposed, patchify, _fresh(2, 3, 4, 6), 2)
+    return run_beside(call_with_views, patchify, _fresh(2, 3, 4, 6), 2)
 
 
 def probe_kept_patches(patchify):
