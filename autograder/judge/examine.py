@@ -43,7 +43,7 @@ def examine(
         seat.use(question.limits)
         _ready(seat)
         cases = _sit_all(exam, chosen, seat, seed, to_the_end)
-        if help_allowed and (parts := _suspects(question, results)):
+        if help_allowed and (parts := _suspects(question, results, cases)):
             cases = _sit_again(exam, cases, seat, seed, question, parts)
         wrong = any(case.verdict in (Verdict.FAILED, Verdict.ERROR) for case in cases)
         named = [case.mistake for case in cases if case.mistake]
@@ -55,9 +55,10 @@ def examine(
     return results
 
 
-def _suspects(question: Question, results: list[QuestionResult]) -> tuple[str, ...]:
-    """The earlier questions that this one uses and that are not known to be answered rightly."""
-    right = {result.question for result in results if result.complete}
+def _suspects(question: Question, results: list[QuestionResult], cases: list[CaseResult]) -> tuple[str, ...]:
+    """The earlier questions that this one uses and that are not known to be right; all where it took too much."""
+    too_much = any(case.verdict in (Verdict.TIMEOUT, Verdict.MEMORY) for case in cases)  # a right answer can be slow
+    right = {result.question for result in results if result.complete and not too_much}
     return tuple(part for part in question.uses if part not in right)
 
 

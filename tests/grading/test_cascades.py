@@ -68,6 +68,18 @@ def test_an_earlier_error_costs_its_own_points_and_one_integration_case(course: 
     assert "passed with the course&#39;s own q9_1 in place of yours" in page
 
 
+def test_an_earlier_answer_that_is_right_and_slow_costs_nothing_elsewhere(course: Path, grade: Run) -> None:
+    source = course / "solutions" / "hw9_tiny.py"
+    source.write_text(source.read_text().replace(USES, USES + ' limits={"wall": 2}'))
+    slow = "def twice(x):\n    import time\n    time.sleep(3)\n    return 2 * x"
+    put(course, "slow", {"q9_1": slow, "q9_2": HALF})
+    put(course, "hangs", {"q9_1": "def twice(x):\n    return 2 * x", "q9_2": "def half(x):\n    while x:\n        pass"})
+    assert grade(course).returncode == 0
+    found = verdicts(course, "slow")
+    assert found["q9_2/test_half_of_four"] == ("passed", ["q9_1"]) and found["q9_2/test_together"][0] == "timeout"
+    assert totals(course) == {"slow": f"{60 + round(40 * 2 / 3, 2):g}", "hangs": "60"}
+
+
 def test_nothing_of_the_reference_comes_out_of_the_box(course: Path, grade: Run) -> None:
     put(course, "spy", {"q9_1": WRONG, "q9_2": SPY})
     assert grade(course).returncode == 0
