@@ -73,7 +73,7 @@ def test_an_earlier_answer_that_is_right_and_slow_costs_nothing_elsewhere(course
     source.write_text(source.read_text().replace(USES, USES + ' limits={"wall": 2}'))
     slow = "def twice(x):\n    import time\n    time.sleep(3)\n    return 2 * x"
     put(course, "slow", {"q9_1": slow, "q9_2": HALF})
-    put(course, "hangs", {"q9_1": "def twice(x):\n    return 2 * x", "q9_2": "def half(x):\n    while x:\n        pass"})
+    put(course, "hangs", {"q9_1": "def twice(x):\n    return 2 * x", "q9_2": "def half(x):\n    while x: pass"})
     assert grade(course).returncode == 0
     found = verdicts(course, "slow")
     assert found["q9_2/test_half_of_four"] == ("passed", ["q9_1"]) and found["q9_2/test_together"][0] == "timeout"
