@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q1_1"
 points = 6
 
-MADE_FROM = "9e1c223e9eaf76a7"
+MADE_FROM = "720af993676d7d34"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'no-max-subtraction',
@@ -142,7 +142,7 @@ MISTAKES = [{'label': 'no-max-subtraction',
              'probe_beta_zero': {'error': 'Wrong'},
              'probe_middle_axis': {'error': 'Wrong'},
              'probe_partly_blocked': {'error': 'Wrong'},
-             'probe_gradient_all_blocked': {'error': 'StudentRaised'},
+             'probe_gradient_all_blocked': {'error': 'RuntimeError'},
              'probe_wide_scores_small_beta': {'error': 'Wrong'}}},
  {'label': 'minus-ten-thousand-for-blocked',
   'hint': 'You write -10000 where a score is -inf. Real scores can be as low as that, and beside them a blocked '

@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q1_10"
 points = 7
 
-MADE_FROM = "703a2c6a65f5b02c"
+MADE_FROM = "32be0707fb45c4ea"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'beta-forgotten',

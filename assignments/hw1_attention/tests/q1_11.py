@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q1_11"
 points = 6
 
-MADE_FROM = "3922c9c21f01c2fa"
+MADE_FROM = "ba4077ec4c7854fd"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'scores-lose-the-permutation',

@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q1_12"
 points = 7
 
-MADE_FROM = "837656674097dd7b"
+MADE_FROM = "a090af456ab596d8"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'identity-too-soft',

@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q1_13"
 points = 3
 
-MADE_FROM = "d4a0046deee1dfc0"
+MADE_FROM = "ef20c81208c7b178"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'counted-from-one',

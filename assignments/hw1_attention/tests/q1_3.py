@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q1_3"
 points = 7
 
-MADE_FROM = "aed860e89bbb7b6e"
+MADE_FROM = "bac6af8e89a7bbd1"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'general-transposed',

@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q1_4"
 points = 6
 
-MADE_FROM = "b3ba266e6adbc497"
+MADE_FROM = "cc1fbb65acf5cb8e"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'concat-order-swapped',

@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q1_5"
 points = 11
 
-MADE_FROM = "e453a2d6c28bf630"
+MADE_FROM = "fe6d6281f1b571ce"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'padding-attended',

@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q1_6"
 points = 7
 
-MADE_FROM = "6a68d41e33e09763"
+MADE_FROM = "45568d9a884b048d"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'unnormalised',

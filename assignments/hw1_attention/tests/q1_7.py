@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q1_7"
 points = 12
 
-MADE_FROM = "7181a8462ed6ffe0"
+MADE_FROM = "854230105ba2cccd"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'softmax-over-queries',
@@ -927,7 +927,7 @@ MISTAKES = [{'label': 'softmax-over-queries',
              'probe_large_scores': {'error': 'Wrong'},
              'probe_precision': {'error': 'Wrong'},
              'probe_float32': {'error': 'Wrong'},
-             'probe_gradient': {'error': 'StudentRaised'},
+             'probe_gradient': {'error': 'RuntimeError'},
              'probe_ruled_out': {'error': 'Wrong'}}},
  {'label': 'fused-kernel-for-the-output',
   'hint': 'Your output comes from F.scaled_dot_product_attention, which this question rules out: it is what you are '
@@ -1035,7 +1035,7 @@ MISTAKES = [{'label': 'softmax-over-queries',
  {'label': 'view-of-the-heads',
   'hint': 'Your `view` fails on heads that were split off by a transpose: they do not lie next to each other in '
           'memory. `reshape` copies where it must, and products take any number of leading axes as they are.',
-  'prints': {'probe_heads_split_from_a_model': {'error': 'StudentRaised'}}}]
+  'prints': {'probe_heads_split_from_a_model': {'error': 'RuntimeError'}}}]
 
 explain = Explainer("q1_7", globals(), mistakes=MISTAKES, hidden_topics=['shapes and dtypes', 'values', 'weights are used', 'padding values', 'padding never leaks', 'causal values', 'padding and causal', 'all padded row', 'heads', 'heads split from a model', 'beta', 'large scores', 'gradients', 'gradients by differences', 'built from its parts', 'device', 'with your own softargmax'])
 
@@ -1048,7 +1048,7 @@ import torch
 from course_utils.beside import run_beside
 from course_utils.checking import check, same, tensor
 from course_utils.fingerprints import precision
-from course_utils.layouts import call_strided
+from course_utils.layouts import call_with_views
 from course_utils.work import functions_called
 
 F64 = torch.float64
@@ -1222,4 +1222,4 @@ def probe_ruled_out(attention):
 
 
 def probe_heads_split_from_a_model(attention):
-    return run_beside(call_strided, attention, *_inputs(2, 3))
+    return run_beside(call_with_views, attention, *_inputs(2, 3))

@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q1_8"
 points = 8
 
-MADE_FROM = "a55210ba20826935"
+MADE_FROM = "28821e3933b84686"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'mean-square-of-sum',

@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q1_9"
 points = 7
 
-MADE_FROM = "1f9eb34890083929"
+MADE_FROM = "18b7acd6077e935d"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'only-the-runner-up-counts',

@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q2_1"
 points = 6
 
-MADE_FROM = "43309f4e2adb913a"
+MADE_FROM = "8e63d83a295b6422"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'view-without-transpose',
@@ -208,11 +208,11 @@ MISTAKES = [{'label': 'view-without-transpose',
  {'label': 'merge-view-not-contiguous',
   'hint': 'Your merge stops with "view size is not compatible": after a transpose the numbers no longer lie in '
           'memory in the order of the axes, and `view` never copies. Which function does, when it has to?',
-  'prints': {'probe_merge': {'error': 'StudentRaised'},
-             'probe_merge_as_many_heads_as_tokens': {'error': 'StudentRaised'},
-             'probe_float32': {'error': 'StudentRaised'},
-             'probe_both': {'error': 'StudentRaised'},
-             'probe_merge_of_a_slice': {'error': 'StudentRaised'}}},
+  'prints': {'probe_merge': {'error': 'RuntimeError'},
+             'probe_merge_as_many_heads_as_tokens': {'error': 'RuntimeError'},
+             'probe_float32': {'error': 'RuntimeError'},
+             'probe_both': {'error': 'RuntimeError'},
+             'probe_merge_of_a_slice': {'error': 'RuntimeError'}}},
  {'label': 'strides-assumed',
   'hint': 'You compute strides by hand, as if the input filled its memory without gaps. A slice or a transpose of '
           'another tensor does not: index axes, and leave the strides to torch.',

@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q2_3"
 points = 9
 
-MADE_FROM = "dfd76ad51319727e"
+MADE_FROM = "6442f538ff1dde26"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'padding-polarity-inverted',
@@ -111,12 +111,12 @@ MISTAKES = [{'label': 'padding-polarity-inverted',
   'prints': {'probe_padding_dtype': {'is': 'torch.float32'}}},
  {'label': 'lengths-as-list-not-accepted',
   'hint': 'Your `padding_mask` stops when the lengths come as a Python list: they may be a list or a tensor.',
-  'prints': {'probe_lengths': {'error': 'StudentRaised'},
-             'probe_max_len': {'error': 'StudentRaised'},
-             'probe_equal_lengths': {'error': 'StudentRaised'},
-             'probe_many_rows': {'error': 'StudentRaised'},
-             'probe_as_many_rows_as_tokens': {'error': 'StudentRaised'},
-             'probe_padding_dtype': {'error': 'StudentRaised'}}},
+  'prints': {'probe_lengths': {'error': 'AttributeError'},
+             'probe_max_len': {'error': 'AttributeError'},
+             'probe_equal_lengths': {'error': 'AttributeError'},
+             'probe_many_rows': {'error': 'AttributeError'},
+             'probe_as_many_rows_as_tokens': {'error': 'AttributeError'},
+             'probe_padding_dtype': {'error': 'AttributeError'}}},
  {'label': 'causal-polarity-inverted',
   'hint': 'Your causal mask is True where a query may look: on the card True means blocked, so what is True is the '
           'future.',

@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q2_4"
 points = 7
 
-MADE_FROM = "63e07c70e224e778"
+MADE_FROM = "b8f9336072884941"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'one-bias-per-projection',

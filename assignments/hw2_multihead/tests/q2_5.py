@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q2_5"
 points = 10
 
-MADE_FROM = "91d1827b1de3b352"
+MADE_FROM = "65aa24fb5f333232"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'multiply-adds-not-doubled',

@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q2_6"
 points = 8
 
-MADE_FROM = "80692241dc2d659a"
+MADE_FROM = "945debd78a1931ec"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'residual-forgotten',
@@ -250,7 +250,7 @@ MISTAKES = [{'label': 'residual-forgotten',
              'probe_far_apart': {'set': ['0', '13', '14', '16', '17', '22', '23', '25', '26']}}},
  {'label': 'stack-of-no-layers',
   'hint': '`reach([])` stops with an error. Without a layer the output at position 0 is its input: the set is {0}.',
-  'prints': {'probe_no_layer': {'error': 'StudentRaised'}}}]
+  'prints': {'probe_no_layer': {'error': 'IndexError'}}}]
 
 explain = Explainer("q2_6", globals(), mistakes=MISTAKES, hidden_topics=['bound for many sizes', 'bound is never passed', 'bound is exact', 'random attention', 'order of random layers', 'residual', 'one layer', 'no layer', 'heads on the same position', 'best case'])
 

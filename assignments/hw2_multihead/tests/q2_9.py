@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q2_9"
 points = 8
 
-MADE_FROM = "578dd97bd10bde2a"
+MADE_FROM = "7984c5095d273c89"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'number-of-windows',

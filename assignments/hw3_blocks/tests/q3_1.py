@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q3_1"
 points = 6
 
-MADE_FROM = "03e7813e3127005e"
+MADE_FROM = "d7f9c59b759729d1"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'unbiased-variance',
@@ -177,7 +177,7 @@ MISTAKES = [{'label': 'unbiased-variance',
              'probe_four_axes': {'shape': [2, 3, 4, 5],
                                  'norm': 14.195148,
                                  'at': [0.15363932, 7.3239004, 1.5835604, 9.0913845]},
-             'probe_vector': {'error': 'StudentRaised'},
+             'probe_vector': {'error': 'IndexError'},
              'probe_gradient': {'list': [{'shape': [2, 3, 5],
                                           'norm': 0.91935279,
                                           'at': [-0.66285095, -0.53502682, -0.41856812, -0.11235573]},
@@ -467,7 +467,7 @@ MISTAKES = [{'label': 'unbiased-variance',
              'probe_no_affine': {'error': 'Wrong'},
              'probe_dtype': {'error': 'Wrong'},
              'probe_precision': {'error': 'Wrong'},
-             'probe_gradient': {'error': 'StudentRaised'},
+             'probe_gradient': {'error': 'RuntimeError'},
              'probe_input_unchanged': {'error': 'Wrong'},
              'probe_far_from_zero': {'error': 'Wrong'},
              'probe_half_precision': {'error': 'Wrong'}}},
@@ -478,7 +478,7 @@ MISTAKES = [{'label': 'unbiased-variance',
  {'label': 'view-of-any-x',
   'hint': 'A transposed x ends in an error: `view` works only where the memory lies in that order. `reshape` always '
           'does, and along the last axis neither is needed.',
-  'prints': {'probe_views': {'error': 'StudentRaised'}}},
+  'prints': {'probe_views': {'error': 'RuntimeError'}}},
  {'label': 'half-precision-lost',
   'hint': "bfloat16 goes in and float32 comes out: results keep the input's dtype, so cast back at the end.",
   'prints': {'probe_half_precision': {'is': 'torch.float32'}}},
@@ -497,7 +497,7 @@ import torch
 from course_utils.beside import run_beside
 from course_utils.checking import check, same, tensor
 from course_utils.fingerprints import precision
-from course_utils.other_calls import call_with_views
+from course_utils.layouts import call_with_views
 
 F64 = torch.float64
 

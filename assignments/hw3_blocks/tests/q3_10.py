@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q3_10"
 points = 10
 
-MADE_FROM = "39f3242ed778a057"
+MADE_FROM = "e1aa345d69a3202a"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'nothing-mended',
@@ -1566,15 +1566,15 @@ MISTAKES = [{'label': 'nothing-mended',
                                                  'written': {'is': False}}}}},
  {'label': 'nothing-returned',
   'hint': 'You mend the model and return nothing: return the mended model.',
-  'prints': {'probe_healthy': {'error': 'StudentRaised'},
-             'probe_frozen': {'error': 'StudentRaised'},
-             'probe_dead_relu': {'error': 'StudentRaised'},
-             'probe_dropout': {'error': 'StudentRaised'},
-             'probe_flipped_mask': {'error': 'StudentRaised'},
-             'probe_no_positions': {'error': 'StudentRaised'},
-             'probe_zero_gains': {'error': 'StudentRaised'},
-             'probe_blurred': {'error': 'StudentRaised'},
-             'probe_constant_weights': {'error': 'StudentRaised'}}},
+  'prints': {'probe_healthy': {'error': 'TypeError'},
+             'probe_frozen': {'error': 'TypeError'},
+             'probe_dead_relu': {'error': 'TypeError'},
+             'probe_dropout': {'error': 'TypeError'},
+             'probe_flipped_mask': {'error': 'TypeError'},
+             'probe_no_positions': {'error': 'TypeError'},
+             'probe_zero_gains': {'error': 'TypeError'},
+             'probe_blurred': {'error': 'TypeError'},
+             'probe_constant_weights': {'error': 'TypeError'}}},
  {'label': 'good-weights-drawn-anew',
   'hint': 'You draw a whole layer anew where its bias alone was sick: the weights were good. Mend the bias and keep '
           'them.',

@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q3_2"
 points = 12
 
-MADE_FROM = "3e2eceaf59f37ab9"
+MADE_FROM = "f064f712f4217148"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'statistics-taken-as-constants',

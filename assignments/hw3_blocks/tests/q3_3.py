@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q3_3"
 points = 8
 
-MADE_FROM = "c331976276660863"
+MADE_FROM = "2225b46eb69bc58f"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'normalised-over-the-row',
@@ -178,18 +178,18 @@ MISTAKES = [{'label': 'normalised-over-the-row',
  {'label': 'gamma-and-beta-per-row',
   'hint': 'You give each sample a gamma and a beta of its own. They belong to the columns: one pair per feature, '
           'shared by the whole batch.',
-  'prints': {'probe_plain': {'error': 'StudentRaised'},
+  'prints': {'probe_plain': {'error': 'RuntimeError'},
              'probe_square': {'shape': [4, 4],
                               'norm': 5.2453806,
                               'at': [3.759235, 5.7064245, 0.026832241, 5.0314539]},
-             'probe_tiny_eps': {'error': 'StudentRaised'},
-             'probe_large_eps': {'error': 'StudentRaised'},
-             'probe_small_entries': {'error': 'StudentRaised'},
-             'probe_constant_column': {'error': 'StudentRaised'},
-             'probe_offset': {'error': 'StudentRaised'},
-             'probe_two_calls': {'error': 'StudentRaised'},
-             'probe_dtype': {'error': 'StudentRaised'},
-             'probe_gradient': {'error': 'StudentRaised'},
+             'probe_tiny_eps': {'error': 'RuntimeError'},
+             'probe_large_eps': {'error': 'RuntimeError'},
+             'probe_small_entries': {'error': 'RuntimeError'},
+             'probe_constant_column': {'error': 'RuntimeError'},
+             'probe_offset': {'error': 'RuntimeError'},
+             'probe_two_calls': {'error': 'RuntimeError'},
+             'probe_dtype': {'error': 'RuntimeError'},
+             'probe_gradient': {'error': 'RuntimeError'},
              'probe_batch_of_one': {'shape': [1, 4],
                                     'norm': 2.2740966,
                                     'at': [0.54738178, -0.60502787, 1.5805154, -2.3240019]}}},
@@ -266,7 +266,7 @@ MISTAKES = [{'label': 'normalised-over-the-row',
  {'label': 'batch-of-one-refused',
   'hint': "A batch of one ends in an error: torch's own function refuses it. By the formula the mean is x itself, "
           'and beta comes out.',
-  'prints': {'probe_batch_of_one': {'error': 'StudentRaised'}}},
+  'prints': {'probe_batch_of_one': {'error': 'ValueError'}}},
  {'label': 'batch-of-one-passed-on',
   'hint': 'You let a batch of one pass without its mean taken away. The formula needs no exception: the mean is x '
           'itself, and beta comes out.',

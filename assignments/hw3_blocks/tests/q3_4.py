@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q3_4"
 points = 8
 
-MADE_FROM = "8c32375212b2c83a"
+MADE_FROM = "b214b3e84bf5c58c"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'no-absolute-value',

@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q3_5"
 points = 11
 
-MADE_FROM = "e9625ca56795770e"
+MADE_FROM = "3d47daa6a6a18417"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'positions-from-one',
@@ -175,7 +175,7 @@ MISTAKES = [{'label': 'positions-from-one',
  {'label': 'odd-width-fails',
   'hint': 'An odd d raises an error: there is one more sine column than cosine columns, and you assign as many '
           'cosines as sines.',
-  'prints': {'probe_odd_width': {'error': 'StudentRaised'}, 'probe_three_columns': {'error': 'StudentRaised'}}},
+  'prints': {'probe_odd_width': {'error': 'RuntimeError'}, 'probe_three_columns': {'error': 'RuntimeError'}}},
  {'label': 'odd-width-drops-a-column',
   'hint': 'For an odd d your table has one column too few: it ends with a sine that has no cosine beside it.',
   'prints': {'probe_odd_width': {'shape': [6, 4],

@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q3_6"
 points = 5
 
-MADE_FROM = "716523fd8b20d6c5"
+MADE_FROM = "0213ac23b176ae1f"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'tanh-gelu',

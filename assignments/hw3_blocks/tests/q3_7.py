@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q3_7"
 points = 12
 
-MADE_FROM = "51b50a96b9341294"
+MADE_FROM = "2da007e0b0ee8851"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'always-pre-norm',

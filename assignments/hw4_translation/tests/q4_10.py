@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q4_10"
 points = 8
 
-MADE_FROM = "2c7e4015b1fb09b0"
+MADE_FROM = "224e0a1fac2431f9"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'scores-on-numbers',

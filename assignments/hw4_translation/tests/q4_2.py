@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q4_2"
 points = 16
 
-MADE_FROM = "a7f3a1996e85e084"
+MADE_FROM = "049fde4dc5e82bd2"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'embedding-not-scaled',

@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q4_3"
 points = 8
 
-MADE_FROM = "aa414489c90ce335"
+MADE_FROM = "ed61591594ecaa54"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'share-for-the-wrong-words-only',
@@ -215,7 +215,7 @@ MISTAKES = [{'label': 'share-for-the-wrong-words-only',
              'probe_a_row_of_padding': {'shape': [],
                                         'norm': 3.2913386,
                                         'at': [2.5232113, -0.45072909, -3.1173336, 3.099664]},
-             'probe_two_words': {'error': 'StudentRaised'},
+             'probe_two_words': {'error': 'ZeroDivisionError'},
              'probe_large_logits': {'shape': [],
                                     'norm': 27547.9,
                                     'at': [21118.816, -3772.5198, -26091.511, 25943.62]},

@@ -9,12 +9,13 @@ OK_FORMAT = False
 name = "q4_4"
 points = 6
 
-MADE_FROM = "1d7ace76cfd7467a"
+MADE_FROM = "5193cd3ca585163c"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'division-by-zero-at-step-0',
   'hint': 'Step 0 is an error: 0 to the power -1/2. Schedulers ask for it, so the answer there must be finite.',
-  'prints': {'probe_zero_is_finite': {'error': 'StudentRaised'}, 'probe_zero_raises': {'error': 'StudentRaised'}}},
+  'prints': {'probe_zero_is_finite': {'error': 'ZeroDivisionError'},
+             'probe_zero_raises': {'error': 'ZeroDivisionError'}}},
  {'label': 'larger-arm-taken',
   'hint': 'Your rate is huge at the first step and grows again after the warm-up: you take the larger of the two '
           'arms, and the smaller one is the schedule.',

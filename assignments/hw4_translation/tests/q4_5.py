@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q4_5"
 points = 10
 
-MADE_FROM = "6a981956a54c253b"
+MADE_FROM = "ee6505041b605b37"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'gradients-never-cleared',

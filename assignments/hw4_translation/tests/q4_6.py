@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q4_6"
 points = 8
 
-MADE_FROM = "eb31250a49947bf2"
+MADE_FROM = "677eb9823549c64c"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'eos-kept',

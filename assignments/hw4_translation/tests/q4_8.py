@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q4_8"
 points = 12
 
-MADE_FROM = "4cc0c2b477acd22d"
+MADE_FROM = "b1d47b19c3c31d4c"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'every-word-at-place-0',

@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q4_9"
 points = 6
 
-MADE_FROM = "2ba84ed6af3da31d"
+MADE_FROM = "d8193711ac584a16"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'source-and-target-swapped',

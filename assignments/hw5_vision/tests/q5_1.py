@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q5_1"
 points = 8
 
-MADE_FROM = "e3d57ee3df80c307"
+MADE_FROM = "97423421c33d9e9e"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'channel-last-in-the-patch',
@@ -307,6 +307,7 @@ MISTAKES = [{'label': 'channel-last-in-the-patch',
   'prints': {'probe_height_that_does_not_divide': {'is': False},
              'probe_width_that_does_not_divide': {'is': False},
              'probe_neither_divides_but_the_area_does': {'is': False},
+             'probe_what_a_size_that_does_not_divide_gives': {'error': 'RuntimeError'},
              'probe_way_back_to_a_size_that_does_not_divide': {'is': False}}},
  {'label': 'way-back-to-odd-sizes',
   'hint': '`patchify` refuses a size that does not divide, and `unpatchify` does not look at it. Raise the '
@@ -328,7 +329,7 @@ MISTAKES = [{'label': 'channel-last-in-the-patch',
           'strides.',
   'prints': {'probe_transposed_images': {'shape': [2, 6, 12],
                                          'norm': 14.319054,
-                                         'at': [3.1644422, -6.1675028, -3.6573958, 4.6210129]}}},
+                                         'at': [-6.5463903, 11.657426, 0.9059742, 5.8203947]}}},
  {'label': 'one-buffer-for-all-results',
   'hint': 'Your second result overwrites the first: both are the same tensor, kept from call to call. Make a new one '
           'each time.',
@@ -345,7 +346,7 @@ import torch
 from course_utils.beside import run_beside
 from course_utils.checking import check, same, tensor
 from course_utils.expecting import expect_value_error, raises_value_error
-from course_utils.layouts import call_with_transposed
+from course_utils.layouts import call_with_views
 from course_utils.second_looks import call_twice
 
 F64 = torch.float64
@@ -483,7 +484,7 @@ def _fresh(*shape):
 
 
 def probe_transposed_images(patchify):
-    return run_beside(call_with_transposed, patchify, _fresh(2, 3, 4, 6), 2)
+    return run_beside(call_with_views, patchify, _fresh(2, 3, 4, 6), 2)
 
 
 def probe_kept_patches(patchify):

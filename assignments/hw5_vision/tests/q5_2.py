@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q5_2"
 points = 10
 
-MADE_FROM = "4e11f98af0d2524e"
+MADE_FROM = "009272d821eb416d"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'filters-read-channel-last',

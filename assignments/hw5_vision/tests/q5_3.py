@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q5_3"
 points = 10
 
-MADE_FROM = "0b583d76ce869420"
+MADE_FROM = "80b0e650411c8ead"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'corners-aligned',
@@ -423,7 +423,7 @@ MISTAKES = [{'label': 'corners-aligned',
  {'label': 'gradient-cut',
   'hint': 'The numbers are right, but no gradient comes back to the old table: `.data` or `no_grad` cuts it off, and '
           'positions could not be trained at another size.',
-  'prints': {'probe_gradient': {'error': 'RuntimeError'}, 'probe_after_a_step': {'error': 'StudentRaised'}}},
+  'prints': {'probe_gradient': {'error': 'RuntimeError'}, 'probe_after_a_step': {'error': 'RuntimeError'}}},
  {'label': 'kept-from-an-earlier-call',
   'hint': 'After a step of training the old positions come back: you keep the resized table and do not look whether '
           'the positions have changed. Resize in every call.',

@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q5_4"
 points = 16
 
-MADE_FROM = "8dd25ec172989bda"
+MADE_FROM = "e80698ae252588f1"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'residual-around-the-attention',

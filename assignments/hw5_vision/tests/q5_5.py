@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q5_5"
 points = 16
 
-MADE_FROM = "62ee04aa1bb8a40a"
+MADE_FROM = "6571dc656115b5f5"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'norm-after-pooling',
@@ -200,23 +200,23 @@ MISTAKES = [{'label': 'norm-after-pooling',
  {'label': 'positions-cut-to-length',
   'hint': 'Smaller images get the first positions of the list, and larger ones fail. Positions belong to places on a '
           'grid: resize them to the grid of the image at hand.',
-  'prints': {'probe_cls_larger': {'error': 'StudentRaised'},
-             'probe_gap_larger': {'error': 'StudentRaised'},
-             'probe_map_larger': {'error': 'StudentRaised'},
+  'prints': {'probe_cls_larger': {'error': 'RuntimeError'},
+             'probe_gap_larger': {'error': 'RuntimeError'},
+             'probe_map_larger': {'error': 'RuntimeError'},
              'probe_map_smaller': {'shape': [3, 5],
                                    'norm': 6.6509193,
                                    'at': [-0.0012980471, 4.4250713, 0.61228429, 5.5821496]},
-             'probe_gap_wide': {'error': 'StudentRaised'},
-             'probe_gap_tall': {'error': 'StudentRaised'},
+             'probe_gap_wide': {'error': 'RuntimeError'},
+             'probe_gap_tall': {'error': 'RuntimeError'},
              'probe_gap_as_many_patches': {'shape': [3, 5],
                                            'norm': 3.5971246,
                                            'at': [3.4426914, -0.7803054, -3.480042, -2.0925541]},
-             'probe_cls_wide': {'error': 'StudentRaised'},
-             'probe_float32': {'error': 'StudentRaised'},
+             'probe_cls_wide': {'error': 'RuntimeError'},
+             'probe_float32': {'error': 'RuntimeError'},
              'probe_gradient_at_another_size': {'shape': [3, 3, 4, 6],
                                                 'norm': 0.97601322,
                                                 'at': [-1.1010434, 0.79726883, 0.27399353, -0.90253649]},
-             'probe_larger_after_a_step': {'error': 'StudentRaised'}}},
+             'probe_larger_after_a_step': {'error': 'RuntimeError'}}},
  {'label': 'grid-swapped',
   'hint': 'Square images are right, others are not: the grid of the image is (rows, cols), so height first, and you '
           'give width first.',

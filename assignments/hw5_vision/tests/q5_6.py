@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q5_6"
 points = 14
 
-MADE_FROM = "a126aacf053e2bb1"
+MADE_FROM = "c077a06979dbd89c"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'mean-of-batch-accuracies',
@@ -72,15 +72,15 @@ MISTAKES = [{'label': 'mean-of-batch-accuracies',
  {'label': 'parameters-without-defaults',
   'hint': '`train_classifier(model, loader)` fails: your further parameters have no defaults. Whoever calls it knows '
           'the model and the loader only.',
-  'prints': {'probe_modes': {'error': 'StudentRaised'},
-             'probe_first_and_last_mode': {'error': 'StudentRaised'},
-             'probe_passes': {'error': 'StudentRaised'},
-             'probe_small_last_batch': {'error': 'StudentRaised'},
-             'probe_images': {'error': 'StudentRaised'},
-             'probe_old_gradients': {'error': 'StudentRaised'},
-             'probe_learns': {'error': 'StudentRaised'},
-             'probe_loss': {'error': 'StudentRaised'},
-             'probe_slope': {'error': 'StudentRaised'}}},
+  'prints': {'probe_modes': {'error': 'TypeError'},
+             'probe_first_and_last_mode': {'error': 'TypeError'},
+             'probe_passes': {'error': 'TypeError'},
+             'probe_small_last_batch': {'error': 'TypeError'},
+             'probe_images': {'error': 'TypeError'},
+             'probe_old_gradients': {'error': 'TypeError'},
+             'probe_learns': {'error': 'TypeError'},
+             'probe_loss': {'error': 'TypeError'},
+             'probe_slope': {'error': 'TypeError'}}},
  {'label': 'gradients-never-zeroed',
   'hint': 'The loss falls a little, then swings and grows: gradients of all steps pile up, because nothing zeroes '
           'them. Each step uses the gradient of its own batch.',

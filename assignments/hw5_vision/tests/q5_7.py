@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q5_7"
 points = 10
 
-MADE_FROM = "953371dee7ef9c8c"
+MADE_FROM = "5c0a92e667dcce87"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'fully-connected',
@@ -41,19 +41,19 @@ MISTAKES = [{'label': 'fully-connected',
   'prints': {'probe_probabilities': {'is': True}}},
  {'label': 'arguments-without-defaults',
   'hint': '`SmallCNN()` fails: it must be possible to make one for our digits without arguments. Give them defaults.',
-  'prints': {'probe_result': {'error': 'StudentRaised'},
-             'probe_keys': {'error': 'StudentRaised'},
-             'probe_training_images': {'error': 'StudentRaised'},
-             'probe_training_steps': {'error': 'StudentRaised'},
-             'probe_models': {'error': 'StudentRaised'},
-             'probe_trained_further': {'error': 'StudentRaised'},
-             'probe_evaluated_images': {'error': 'StudentRaised'},
-             'probe_which_training_images': {'error': 'StudentRaised'},
-             'probe_kinds': {'error': 'StudentRaised'},
-             'probe_training_images_of_falling_sizes': {'error': 'StudentRaised'},
-             'probe_steps': {'error': 'StudentRaised'},
-             'probe_trains_nothing': {'error': 'StudentRaised'},
-             'probe_asked_about': {'error': 'StudentRaised'}}},
+  'prints': {'probe_result': {'error': 'TypeError'},
+             'probe_keys': {'error': 'TypeError'},
+             'probe_training_images': {'error': 'TypeError'},
+             'probe_training_steps': {'error': 'TypeError'},
+             'probe_models': {'error': 'TypeError'},
+             'probe_trained_further': {'error': 'TypeError'},
+             'probe_evaluated_images': {'error': 'TypeError'},
+             'probe_which_training_images': {'error': 'TypeError'},
+             'probe_kinds': {'error': 'TypeError'},
+             'probe_training_images_of_falling_sizes': {'error': 'TypeError'},
+             'probe_steps': {'error': 'TypeError'},
+             'probe_trains_nothing': {'error': 'TypeError'},
+             'probe_asked_about': {'error': 'TypeError'}}},
  {'label': 'measured-on-the-training-images',
   'hint': 'With very few images your accuracies are nearly 1: you measure on the images that the model was trained '
           'on, and those it knows by heart. Measure on the held-out ones.',

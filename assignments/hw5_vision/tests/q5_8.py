@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q5_8"
 points = 10
 
-MADE_FROM = "99621bc2fe3f6caa"
+MADE_FROM = "bcba87dec08439ca"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'layers-in-the-wrong-order',
