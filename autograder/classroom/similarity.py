@@ -1,12 +1,15 @@
 """Pairs of submissions worth a look: answers that share more than right answers to the same question have to.
 
-copydetect tokenises and winnows (names and layout do not matter) and leaves out what the course itself gives. What much
-of the class writes alike is left out too: a textbook line shared by many says nothing.
+Names, comments and layout do not matter: code is reduced to its shape. copydetect winnows that, and leaves out what the
+course itself gives. What much of the class writes alike is left out too: a textbook line shared by many says nothing.
 """
 
 from __future__ import annotations
 
+import builtins
 import io
+import keyword
+import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -25,6 +28,15 @@ CROWD = 15  # and so are those that more students than this have, however large 
 FEWEST = 5  # rare pieces that a pair must share
 MAX_SOURCE = 200_000
 MAX_PAIRS = 50
+_KNOWN = {*keyword.kwlist, *dir(builtins), "self"}
+_TOKEN = re.compile(
+    r"""(?P<nothing>\#[^\n]*|\s+)
+    |(?P<string>[rbuf]{0,2}(?:\"{3}.*?\"{3}|'{3}.*?'{3}|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'))
+    |(?P<made>(?:(?<=def\ )|(?<=class\ ))\w+)
+    |(?P<name>[^\W\d]\w*)
+    |\d\w*|.""",
+    re.VERBOSE | re.DOTALL | re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True)
@@ -49,7 +61,7 @@ def answer_text(entry: Entry, homework: Homework) -> str:
 def similar_pairs(texts: Mapping[str, str], homework: Homework) -> list[Pair]:
     """Pairs with many rare pieces in common, the most alike first."""
     stubs = "\n\n".join(cell.source for cell in student_cells(homework, solved=False) if cell.cell_type == "code")
-    given = CodeFingerprint("given.py", TOKENS, 1, fp=io.StringIO(stubs)).hashes
+    given = CodeFingerprint("given.py", TOKENS, 1, filter=False, fp=io.StringIO(shape(stubs))).hashes
     prints = {student: _pieces(text, given) for student, text in texts.items() if text.strip()}
     holders: dict[int, list[str]] = defaultdict(list)
     for student, pieces in prints.items():
@@ -69,6 +81,18 @@ def similar_pairs(texts: Mapping[str, str], homework: Homework) -> list[Pair]:
     return sorted(pairs, key=lambda pair: (-pair.share * pair.pieces**0.5, pair.left, pair.right))[:MAX_PAIRS]
 
 
+def shape(code: str) -> str:
+    """The code without comments and layout, with a letter for each string, each definition and each name."""
+    return "".join(_letter(token) for token in _TOKEN.finditer(code))
+
+
+def _letter(token: re.Match[str]) -> str:
+    kind, text = token.lastgroup, token[0]
+    if kind == "name":
+        return text if text in _KNOWN else "V"
+    return {"nothing": "", "string": "S", "made": "F"}.get(kind or "", text)
+
+
 def _pieces(text: str, given: set[int]) -> set[int]:
-    code = CodeFingerprint("answers.py", TOKENS, WINDOW, boilerplate=list(given), fp=io.StringIO(text))
-    return set(code.hashes)
+    fp = io.StringIO(shape(text))
+    return set(CodeFingerprint("answers.py", TOKENS, WINDOW, boilerplate=list(given), filter=False, fp=fp).hashes)

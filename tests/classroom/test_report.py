@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from autograder.classroom.report import render
-from autograder.classroom.similarity import similar_pairs
+from autograder.classroom.similarity import shape, similar_pairs
 from autograder.classroom.suspicion import odd_things
 from autograder.grading.journal import Outcome
 from autograder.grading.outputs import report_of
@@ -76,6 +76,15 @@ def test_copies_stand_out_and_common_answers_do_not(homework: Homework) -> None:
     texts["copy"] = texts["student3"].replace("x", "value").replace("twice(", "twice(  ")
     first = similar_pairs(texts, homework)[0]
     assert {first.left, first.right} == {"copy", "student3"} and first.share > 0.8
+
+
+def test_the_shape_of_code_is_the_same_for_other_names_strings_comments_and_layout() -> None:
+    code = "def twice(x, y='a'):  # two\n    'Doc \"string\".'\n    return len(x) * 1e-3 + f(x, \"b\\\"c\")\n"
+    other = 'def double(value,\n  z=f"long"):\n  r"""Something\n  \'else\'."""\n  return len(value)*1e-3+g(value, "")'
+    assert shape(code) == shape(other) == "defF(V,V=S):Sreturnlen(V)*1e-3+V(V,S)"
+    assert shape(code.replace("len", "sum")) != shape(code) != shape(code.replace("1e-3", "2"))
+    for broken in ('""" never closed', "'", "\\", ""):
+        assert isinstance(shape(broken), str)
 
 
 def test_ordinary_answers_raise_no_suspicion() -> None:
