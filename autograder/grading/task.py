@@ -245,9 +245,10 @@ def suite_digest(name: str) -> str:
         text = path.read_text()
         facts = _unweighed(text) if path.name.startswith("test_") else text
         digest.update(f"{path.relative_to(homework.suite)}\0{facts}\0".encode())
-    for folder in (COURSE_UTILS, PACKAGE / "judge", PACKAGE / "box"):
-        for path in sorted(folder.rglob("*.py")):
-            digest.update(str(path.relative_to(folder)).encode() + b"\0" + path.read_bytes() + b"\0")
+    ours = [path for folder in (COURSE_UTILS, PACKAGE / "judge", PACKAGE / "box") for path in folder.rglob("*.py")]
+    ours += [PACKAGE / "submission.py", *(PACKAGE / "suites").glob("*.py")]
+    for place, path in sorted((f"{path.parent.name}/{path.name}", path) for path in ours):
+        digest.update(f"{place}\0".encode() + path.read_bytes() + b"\0")
     return digest.hexdigest()
 
 
