@@ -27,9 +27,9 @@ PAGE = os.environ.get("AUTOGRADER_AGREEMENT")
 SELECTED = {
     "hw1_attention": ("leaves-early", "truncated-file"),  # hostile, broken
     "hw2_multihead": ("view-and-hope",),  # wrong, and right where it stands on what is wrong
-    "hw3_blocks": ("lies-about-tensors",),  # hostile
+    "hw3_blocks": ("all-right",),
     "hw4_translation": ("no-model",),  # partial, with two mistakes
-    "hw5_vision": ("all-right",),
+    "hw5_vision": ("first-half",),  # the same
 }
 UNREADABLE = ("hw1_attention", "truncated-file")  # otter itself refuses what is no notebook, before any plugin
 Files = dict[str, dict[str, Path]]  # homework -> student -> notebook
