@@ -95,6 +95,8 @@ class Server:
 
     def _prepare(self, message: dict[str, Any]) -> None:
         """What a request asks for besides: to forget objects, and to seed the random numbers."""
+        if message["op"] != "load":
+            torch.set_default_dtype(torch.float32)  # a notebook's own choice is its own
         if "seed" in message:
             torch.default_generator.manual_seed(message["seed"])  # torch.manual_seed is slow: it walks the stack
             np.random.seed(message["seed"] % 2**32)

@@ -23,6 +23,7 @@ ODD_CALLS = {
     "builtins.__import__": "replaces the import",
 }
 ODD_MODULES = {"ctypes", "socket", "subprocess", "multiprocessing", "gc", "pty", "ptrace", "faulthandler", "autograder"}
+ODD_MODULES |= {"threading", "_thread", "concurrent"}  # work in another thread is not counted
 ODD_METHODS = {"__torch_function__", "__torch_dispatch__", "__array_function__", "__reduce__", "__reduce_ex__"}
 ODD_TEXTS = ("/proc/", "/autograder", "gradebook.db", "results.jsonl", "COURSE_GRADING", "NBGRADER")
 PATCHED = {"torch", "numpy", "pytest", "course_utils", "builtins", "safetensors", "autograder"}
@@ -61,8 +62,8 @@ def _about(node: ast.AST, names: Mapping[str, str]) -> list[str]:
         name = f"{_dotted(node.args[0], names)}.*"
         return [f"replaces `{name}`"] if _patches(name) else []
     if isinstance(node, ast.Import):
-        return [f"imports `{alias.name}`" for alias in node.names if alias.name.partition(".")[0] in ODD_MODULES]
-    if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] in ODD_MODULES:
+        return [f"imports `{alias.name}`" for alias in node.names if _is_odd_module(alias.name)]
+    if isinstance(node, ast.ImportFrom) and _is_odd_module(node.module or ""):
         return [f"imports `{node.module}`"]
     if isinstance(node, ast.FunctionDef) and node.name in ODD_METHODS:
         return [f"defines `{node.name}`, which can make a tensor lie"]
@@ -72,9 +73,20 @@ def _about(node: ast.AST, names: Mapping[str, str]) -> list[str]:
         targets = [node.target] if isinstance(node, ast.AugAssign | ast.AnnAssign) else node.targets
         set_here = [_dotted(target, names) for target in targets if isinstance(target, ast.Attribute)]
         return [f"replaces `{name}`" for name in set_here if _patches(name)]
-    if isinstance(node, ast.Attribute) and _dotted(node, names) == "sys.modules":
-        return ["reaches for `sys.modules`"]
+    if isinstance(node, ast.Attribute):
+        name = _dotted(node, names)
+        return [f"reaches for `{name}`"] if name == "sys.modules" or _is_private(name) else []
     return []
+
+
+def _is_odd_module(name: str) -> bool:
+    return name.partition(".")[0] in ODD_MODULES or _is_private(name)
+
+
+def _is_private(name: str) -> bool:
+    """Whether this is a part of torch that is not meant for others: there one can switch counting off."""
+    head, *rest = name.split(".")
+    return head == "torch" and any(part.startswith("_") and not part.startswith("__") for part in rest)
 
 
 def _patches(name: str) -> bool:

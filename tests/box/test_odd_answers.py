@@ -42,6 +42,17 @@ def test_torchs_own_not_implemented_is_an_error():
         student["f"]()
 
 
+def test_a_default_dtype_of_the_notebook_is_its_own():
+    student, outcomes = load(
+        "import torch\ntorch.set_default_dtype(torch.float64)",
+        "kept = torch.zeros(2)",
+        "def f(x):\n    return kept, torch.nn.Linear(2, 2)(x)",
+    )
+    assert not any(outcome.fault for outcome in outcomes)
+    kept, result = student["f"](torch.ones(1, 2))
+    assert kept.dtype == torch.float64 and result.dtype == torch.float32
+
+
 # in place
 
 

@@ -106,6 +106,19 @@ def test_patches_are_seen_behind_any_name(code: str) -> None:
     assert [told.split()[0] for told in odd_things(code)] == ["replaces"]
 
 
+@pytest.mark.parametrize(
+    "code",
+    [
+        "from concurrent.futures import ThreadPoolExecutor",
+        "import threading",
+        "from torch.utils._python_dispatch import _disable_current_modes",
+        "import torch\ntorch._C._nn",
+    ],
+)
+def test_work_out_of_sight_is_seen(code: str) -> None:
+    assert odd_things(code)
+
+
 def test_no_journal_is_a_clear_sentence(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "autograder", "report", str(tmp_path)]
     told = subprocess.run(command, capture_output=True, text=True)
