@@ -20,7 +20,6 @@ TOLERANCE = 1e-6
 LARGEST_AXIS = 64  # of a tensor in an example
 LARGEST_SCORE = 1e4  # beyond it rounding decides, and no longer the claim
 LARGEST_ENTRY, SMALLEST_SIZE = 1e6, 1e-30  # the same for very large and very small results
-LARGEST_COUNT = 10**9
 
 
 @dataclass(frozen=True)
@@ -173,12 +172,13 @@ def _check_shape(name: str, found: Tensor, axes: int, shape: tuple[int, ...] | N
 def _count(name: str, value: Any, least: int = 1) -> int:
     """The argument as an int: a Python number or a 0-dim tensor without a fraction."""
     try:
-        found = float(value)
+        found = int(value)
+        whole = bool(value == found)
     except (TypeError, ValueError, RuntimeError, OverflowError):
         raise ValueError(f"{name} is a {type(value).__name__}, not a whole number") from None
-    if not (least <= found <= LARGEST_COUNT and found == int(found)):
-        raise ValueError(f"{name} = {value} is not a whole number from {least} to {LARGEST_COUNT}")
-    return int(found)
+    if not whole or found < least:
+        raise ValueError(f"{name} = {value} is not a whole number from {least} on")
+    return found
 
 
 _SQUARE = {"Wq": "[D, D]", "Wk": "[D, D]", "Wv": "[D, D]"}

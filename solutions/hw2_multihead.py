@@ -1054,7 +1054,7 @@ with after("q2_9"):
 #
 # Write `broken_claims()`, which takes nothing and returns a dict: for **each false claim**, and for no other, its
 # name mapped to a counter-example, a dict with exactly the keys of the third column, on which the claim fails.
-# Tensors may be float32 or float64, with axes of 64 at most and ordinary numbers in them (scores up to $10^4$).
+# Tensors may be float32 or float64, with axes of 64 at most and numbers up to $10^6$ in them (scores up to $10^4$).
 #
 # `holds(name, example)` from `course_utils.claims` tries a claim on an example: True if the claim is true of it,
 # False if it fails by more than rounding (a millionth of the size of what is compared), and a `ValueError` that

@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q2_1"
 points = 6
 
-MADE_FROM = "8e63d83a295b6422"
+MADE_FROM = "c901eb5850a95668"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'view-without-transpose',
@@ -223,7 +223,7 @@ MISTAKES = [{'label': 'view-without-transpose',
                                         'norm': 143150.61,
                                         'at': [-57209.448, -94683.61, -91538.337, -34271.338]}}}]
 
-explain = Explainer("q2_1", globals(), mistakes=MISTAKES, hidden_topics=['shapes and dtypes', 'split values', 'merge values', 'inverses', 'tokens stay apart', 'views of other tensors', 'gradients'])
+explain = Explainer("q2_1", globals(), mistakes=MISTAKES, hidden_topics=['shapes and dtypes', 'split values', 'merge values', 'inverses', 'tokens stay apart', 'views of other tensors', 'any numbers', 'gradients'])
 
 """Public checks of q2_1: split_heads and merge_heads."""
 

@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q2_10"
 points = 6
 
-MADE_FROM = "aed20d3c3ea7a6bf"
+MADE_FROM = "1fb3972f0da6dc8f"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'exchange-heads-called-false',

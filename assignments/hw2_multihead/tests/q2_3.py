@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q2_3"
 points = 9
 
-MADE_FROM = "6442f538ff1dde26"
+MADE_FROM = "c6e20814e975627a"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'padding-polarity-inverted',

@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q2_4"
 points = 7
 
-MADE_FROM = "b8f9336072884941"
+MADE_FROM = "68e199e5c4fda538"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'one-bias-per-projection',
@@ -422,12 +422,14 @@ from course_utils.checking import check, number
 
 
 def _pair(got, what):
-    check(isinstance(got, (tuple, list)) and len(got) == 2, f"{what} gives the pair (weights, biases)")
+    check(got is not None, f"{what} is None (is a `return` missing?)")
+    check(isinstance(got, (tuple, list)) and len(got) == 2, f"{what} gives {got!r:.80}, expected the pair (weights, "
+          "biases)")
     return [number(got[0], f"the weights of {what}"), number(got[1], f"the biases of {what}")]
 
 
 def _exactly(got, expected, what):
-    check(got == expected, f"{what}: you count {got:g}, and there are {expected}")
+    check(got == expected, f"{what}: you count {got:.15g}, and there are {expected}")
 
 
 @test_case(name='Three linear layers of width 5 have 75 weights and 15 biases; 4 tokens have 16 attention weights.')

@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q2_5"
 points = 10
 
-MADE_FROM = "65aa24fb5f333232"
+MADE_FROM = "0718be1a20b980cb"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'multiply-adds-not-doubled',
@@ -501,7 +501,7 @@ MISTAKES = [{'label': 'multiply-adds-not-doubled',
                                        'norm': 6432.0,
                                        'at': [4930.9102, -880.82385, -6091.956, 6057.4258]}}}]
 
-explain = Explainer("q2_5", globals(), mistakes=MISTAKES, hidden_topics=['flops', 'flops square', 'flops extremes', 'heads cost nothing', 'bottleneck', 'crossover', 'few queries'])
+explain = Explainer("q2_5", globals(), mistakes=MISTAKES, hidden_topics=['flops', 'flops square', 'flops extremes', 'heads cost nothing', 'bottleneck', 'crossover', 'tie', 'few queries'])
 
 """Public checks of q2_5: mha_flops and bottleneck."""
 
@@ -524,7 +524,7 @@ def test_worked_number(mha_flops):
     """T = 2, S = 3, two heads of width 4: 1280 for the projections and 192 for attention, 1472 in all."""
     got = number(mha_flops(2, 3, 4, 2), "mha_flops(2, 3, 4, 2)")
     check(got != 736, "these are multiply-adds; each counts as two operations")
-    check(got == 1472, f"mha_flops(2, 3, 4, 2) is {got:g}, expected 1472")
+    check(got == 1472, f"mha_flops(2, 3, 4, 2) is {got:.15g}, expected 1472")
 
 
 @test_case(name="The formula gives what torch's FLOP counter finds in nn.MultiheadAttention.")
@@ -534,15 +534,17 @@ def test_against_the_counter(mha_flops):
     for T, S, d_head, H in ((4, 4, 3, 2), (3, 7, 2, 4), (6, 2, 5, 1)):
         told = f"mha_flops({T}, {S}, {d_head}, {H})"
         got, expected = number(mha_flops(T, S, d_head, H), told), _counted(T, S, d_head * H, H)
-        check(got == expected, f"{told} is {got:g}, and the counter finds {expected}")
+        check(got == expected, f"{told} is {got:.15g}, and the counter finds {expected}")
 
 
 @test_case(name='Few tokens: the projections cost more. Many tokens: attention does.')
 @explain
 def test_short_and_long(bottleneck):
     """Few tokens: the projections cost more. Many tokens: attention does."""
-    check(bottleneck(8, 8, 256) == "projections", "8 tokens of width 256: the projections cost more")
-    check(bottleneck(512, 512, 16) == "attention", "512 tokens of width 16: attention costs more")
+    for N, D, expected in ((8, 256, "projections"), (512, 16, "attention")):
+        got = bottleneck(N, N, D)
+        check(got == expected, f'bottleneck({N}, {N}, {D}) gives {got!r}, expected "{expected}": with {N} tokens of '
+              f"width {D} that is what costs more")
 
 
 SIZES = [(T, S) for T in (1, 5, 12, 17, 23, 40) for S in (1, 7, 12, 17, 24, 60)]

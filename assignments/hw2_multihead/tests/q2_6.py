@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q2_6"
 points = 8
 
-MADE_FROM = "945debd78a1931ec"
+MADE_FROM = "a5febf130a06a17a"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'residual-forgotten',
@@ -252,7 +252,7 @@ MISTAKES = [{'label': 'residual-forgotten',
   'hint': '`reach([])` stops with an error. Without a layer the output at position 0 is its input: the set is {0}.',
   'prints': {'probe_no_layer': {'error': 'IndexError'}}}]
 
-explain = Explainer("q2_6", globals(), mistakes=MISTAKES, hidden_topics=['bound for many sizes', 'bound is never passed', 'bound is exact', 'random attention', 'order of random layers', 'residual', 'one layer', 'no layer', 'heads on the same position', 'best case'])
+explain = Explainer("q2_6", globals(), mistakes=MISTAKES, hidden_topics=['bound for many sizes', 'bound is never passed', 'bound is exact', 'random attention', 'order of random layers', 'residual', 'positions are ints', 'one layer', 'no layer', 'heads on the same position', 'best case'])
 
 """Public checks of q2_6: receptive_field and reach."""
 

@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q2_7"
 points = 13
 
-MADE_FROM = "17965692088d05cf"
+MADE_FROM = "4b48a96bb712607f"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'nothing-kept',
@@ -41,6 +41,9 @@ MISTAKES = [{'label': 'nothing-kept',
              'probe_other_weights_midway': {'shape': [2, 1, 6],
                                             'norm': 1.3607705,
                                             'at': [0.76571013, -0.3151334, 0.0025353504, 0.72105256]},
+             'probe_repeated_tokens': {'shape': [2, 5, 6],
+                                       'norm': 11.394349,
+                                       'at': [4.9527575, 6.3500741, -7.0010821, -3.6026539]},
              'probe_large_scores': {'shape': [2, 5, 6],
                                     'norm': 880.92909,
                                     'at': [347.75405, 631.99349, -561.1784, 343.37983]}}},
@@ -70,6 +73,9 @@ MISTAKES = [{'label': 'nothing-kept',
              'probe_other_weights_midway': {'shape': [2, 1, 6],
                                             'norm': 2.1311596,
                                             'at': [-0.9583366, -0.50424073, -0.067143983, 0.39238239]},
+             'probe_repeated_tokens': {'shape': [2, 5, 6],
+                                       'norm': 10.320389,
+                                       'at': [3.9736286, 1.0131149, -6.8427545, -2.7078345]},
              'probe_large_scores': {'shape': [2, 5, 6],
                                     'norm': 1004.895,
                                     'at': [-721.56188, 1112.8214, -124.80696, 176.13576]}}},
@@ -103,6 +109,9 @@ MISTAKES = [{'label': 'nothing-kept',
              'probe_other_weights_midway': {'shape': [2, 1, 6],
                                             'norm': 2.263194,
                                             'at': [-0.78225897, -0.52611112, -1.0996594, 1.6121202]},
+             'probe_repeated_tokens': {'shape': [2, 5, 6],
+                                       'norm': 10.126716,
+                                       'at': [6.3566099, -5.3661875, -5.5725694, -1.424085]},
              'probe_large_scores': {'shape': [2, 5, 6],
                                     'norm': 862.41048,
                                     'at': [-262.17035, 633.71544, 32.096889, 853.48812]}}},
@@ -122,6 +131,8 @@ MISTAKES = [{'label': 'nothing-kept',
              'probe_operations_in_units_of_a_step': {'error': 'RuntimeError'},
              'probe_growth': {'error': 'RuntimeError'},
              'probe_steps_before_an_error': {'list': [{'is': '1'}, {'is': 'StudentRaised'}]},
+             'probe_repeated_tokens': {'error': 'RuntimeError'},
+             'probe_training_mode_drops': {'error': 'RuntimeError'},
              'probe_large_scores': {'error': 'RuntimeError'}}},
  {'label': 'new-token-in-front',
   'hint': 'Your new token goes in front of the old ones, in the keys but not in the values: from the second step on '
@@ -153,6 +164,9 @@ MISTAKES = [{'label': 'nothing-kept',
              'probe_other_weights_midway': {'shape': [2, 1, 6],
                                             'norm': 1.5168734,
                                             'at': [-0.57620896, -1.0831997, -0.04665532, 0.72689667]},
+             'probe_repeated_tokens': {'shape': [2, 5, 6],
+                                       'norm': 10.036452,
+                                       'at': [4.4838507, -1.770352, -4.5127725, -3.1588944]},
              'probe_large_scores': {'shape': [2, 5, 6],
                                     'norm': 808.26247,
                                     'at': [-196.53566, 233.19329, -9.4387704, 489.49416]}}},
@@ -188,6 +202,9 @@ MISTAKES = [{'label': 'nothing-kept',
              'probe_other_weights_midway': {'shape': [2, 1, 6],
                                             'norm': 1.9846622,
                                             'at': [0.58458057, 0.26186908, -1.810188, 2.221895]},
+             'probe_repeated_tokens': {'shape': [2, 5, 6],
+                                       'norm': 14.743192,
+                                       'at': [-8.2904274, -0.13872852, 4.2939931, -1.1458377]},
              'probe_large_scores': {'shape': [2, 5, 6],
                                     'norm': 1415.335,
                                     'at': [-134.26796, 115.91534, 611.96304, -311.51945]}}},
@@ -223,6 +240,9 @@ MISTAKES = [{'label': 'nothing-kept',
              'probe_other_weights_midway': {'shape': [2, 1, 6],
                                             'norm': 1.9679579,
                                             'at': [0.67310607, 0.61968217, 1.0919277, 0.74250823]},
+             'probe_repeated_tokens': {'shape': [2, 5, 6],
+                                       'norm': 8.2206984,
+                                       'at': [3.4293824, 1.6440967, -5.1265539, 0.365685]},
              'probe_large_scores': {'shape': [2, 5, 6],
                                     'norm': 888.2125,
                                     'at': [739.18774, 22.760842, -405.00779, -635.02129]}}},
@@ -253,6 +273,9 @@ MISTAKES = [{'label': 'nothing-kept',
              'probe_other_weights_midway': {'shape': [2, 1, 6],
                                             'norm': 1.4749915,
                                             'at': [0.3212669, -0.79638024, -0.077670944, 0.91639263]},
+             'probe_repeated_tokens': {'shape': [2, 5, 6],
+                                       'norm': 10.920066,
+                                       'at': [9.80151, 4.6003137, -5.7371798, -3.7737707]},
              'probe_large_scores': {'shape': [2, 5, 6],
                                     'norm': 832.32119,
                                     'at': [723.80895, 1061.3283, -510.32171, -126.85691]}}},
@@ -287,6 +310,9 @@ MISTAKES = [{'label': 'nothing-kept',
              'probe_other_weights_midway': {'shape': [2, 1, 6],
                                             'norm': 2.4723616,
                                             'at': [-0.46675817, -0.71208208, -1.1022003, 0.87235756]},
+             'probe_repeated_tokens': {'shape': [2, 5, 6],
+                                       'norm': 11.056737,
+                                       'at': [6.8476144, -2.5716355, -4.4215374, -4.2493683]},
              'probe_large_scores': {'shape': [2, 5, 6],
                                     'norm': 785.62876,
                                     'at': [604.932, 361.64094, -382.04592, -344.77572]}}},
@@ -316,7 +342,10 @@ MISTAKES = [{'label': 'nothing-kept',
                                                'at': [0.41487966, 0.8265335, -1.2382073, -4.4846474]}]},
              'probe_other_weights_midway': {'shape': [2, 1, 6],
                                             'norm': 1.7714731,
-                                            'at': [-0.4674376, -0.50538326, -0.69564415, 0.94805614]}}},
+                                            'at': [-0.4674376, -0.50538326, -0.69564415, 0.94805614]},
+             'probe_repeated_tokens': {'shape': [2, 5, 6],
+                                       'norm': 9.8826812,
+                                       'at': [6.3830765, -0.150881, -6.5351848, -2.1110669]}}},
  {'label': 'cache-shared-by-all',
   'hint': 'A second `KVCache()` already holds the tokens of the first: lists written in the class body belong to the '
           'class, not to the object. Make them in `__init__`.',
@@ -339,6 +368,8 @@ MISTAKES = [{'label': 'nothing-kept',
              'probe_growth': {'error': 'RuntimeError'},
              'probe_steps_before_an_error': {'list': [{'is': '0'}, {'is': 'StudentRaised'}]},
              'probe_shape': {'error': 'RuntimeError'},
+             'probe_repeated_tokens': {'error': 'RuntimeError'},
+             'probe_training_mode_drops': {'error': 'RuntimeError'},
              'probe_large_scores': {'error': 'RuntimeError'}}},
  {'label': 'token-axis-dropped',
   'hint': 'Your output has shape [B, D]: the token axis of length 1 is lost on the way. Input and output of a step '
@@ -356,6 +387,8 @@ MISTAKES = [{'label': 'nothing-kept',
                                             'norm': 1.7819316,
                                             'at': [-0.47820467, -0.54112187, -0.71694527, 0.9639361]},
              'probe_shape': {'is': '[2, 6]'},
+             'probe_repeated_tokens': {'error': 'Wrong'},
+             'probe_training_mode_drops': {'error': 'Wrong'},
              'probe_large_scores': {'error': 'Wrong'}}},
  {'label': 'full-pass-every-step',
   'hint': 'Your numbers are right, but each step runs the whole causal pass over all tokens so far: that is the work '
@@ -369,8 +402,8 @@ MISTAKES = [{'label': 'nothing-kept',
                                                      'at': [18.398919, -3.2866561, -22.731179, 22.602335]},
              'probe_growth': {'dict': {'flops': {'is': True}, 'largest': {'is': True}}}}},
  {'label': 'projects-everything-again',
-  'hint': 'Your numbers are right, but each step projects all tokens again to get their keys and values. They have '
-          'not changed since they were made: keep them.',
+  'hint': 'Each of your steps projects old tokens again, or what was made of them, to get their keys and values. '
+          'These have not changed since they were made: keep them projected, and project the new token alone.',
   'prints': {'probe_other_weights_midway': {'shape': [2, 1, 6],
                                             'norm': 1.2469361,
                                             'at': [1.0254966, 0.37719735, 0.29809248, -0.049335863]},
@@ -416,6 +449,9 @@ MISTAKES = [{'label': 'nothing-kept',
              'probe_other_weights_midway': {'shape': [2, 1, 6],
                                             'norm': 2.0064658,
                                             'at': [-0.70110764, -0.34044012, -0.49079757, 0.58805119]},
+             'probe_repeated_tokens': {'shape': [2, 5, 6],
+                                       'norm': 9.7979669,
+                                       'at': [4.9177315, -3.3097236, -4.8601587, 0.40027459]},
              'probe_large_scores': {'shape': [2, 5, 6],
                                     'norm': 1082.1994,
                                     'at': [-662.88364, 644.20632, 583.40869, -812.75796]}}},
@@ -445,7 +481,10 @@ MISTAKES = [{'label': 'nothing-kept',
                                                'at': [0.1989893, 0.62490429, -0.85864756, -4.5473373]}]},
              'probe_other_weights_midway': {'shape': [2, 1, 6],
                                             'norm': 1.7456445,
-                                            'at': [-0.45042767, -0.46819555, -0.6724457, 0.94459278]}}},
+                                            'at': [-0.45042767, -0.46819555, -0.6724457, 0.94459278]},
+             'probe_repeated_tokens': {'shape': [2, 5, 6],
+                                       'norm': 9.8165979,
+                                       'at': [6.2202047, -0.21733508, -6.1778871, -2.1401073]}}},
  {'label': 'biases-forgotten',
   'hint': 'You multiply by the weights of the projections and leave their biases out: call the layers themselves.',
   'prints': {'probe_decode': {'shape': [2, 5, 6],
@@ -475,6 +514,9 @@ MISTAKES = [{'label': 'nothing-kept',
              'probe_other_weights_midway': {'shape': [2, 1, 6],
                                             'norm': 1.5121668,
                                             'at': [-0.11234547, -0.39088442, -0.41152356, 1.1445372]},
+             'probe_repeated_tokens': {'shape': [2, 5, 6],
+                                       'norm': 7.081204,
+                                       'at': [3.2172087, 0.927693, -7.7377867, -0.37312376]},
              'probe_large_scores': {'shape': [2, 5, 6],
                                     'norm': 972.94022,
                                     'at': [-463.98393, 701.94296, -108.15811, 684.41069]}}},
@@ -489,9 +531,19 @@ MISTAKES = [{'label': 'nothing-kept',
           'that does.',
   'prints': {'probe_large_scores': {'shape': [2, 5, 6],
                                     'norm': 134.00522,
-                                    'at': [-58.898937, 149.62915, 10.734494, -33.259786]}}}]
+                                    'at': [-58.898937, 149.62915, 10.734494, -33.259786]}}},
+ {'label': 'equal-tokens-kept-once',
+  'hint': 'A token that your cache knows already is not added again. It counts each time that it comes: every step '
+          'adds one key and one value.',
+  'prints': {'probe_repeated_tokens': {'shape': [2, 5, 6],
+                                       'norm': 10.065328,
+                                       'at': [6.2688505, -0.8597435, -7.1749035, -0.39932388]}}},
+ {'label': 'dropout-in-training',
+  'hint': 'Your step drops weights when the module is in training mode. In a step dropout is off, whatever mode the '
+          'module is in.',
+  'prints': {'probe_training_mode_drops': {'is': True}}}]
 
-explain = Explainer("q2_7", globals(), mistakes=MISTAKES, hidden_topics=['agrees with the full pass', 'other sizes', 'long sequence', 'float32', 'caches are apart', 'a new cache is empty', 'old tokens keep their keys', 'large scores', 'rows are apart', 'only the new token is projected', 'work is linear', 'with your own attention'])
+explain = Explainer("q2_7", globals(), mistakes=MISTAKES, hidden_topics=['agrees with the full pass', 'other sizes', 'long sequence', 'repeated tokens', 'training mode', 'float32', 'caches are apart', 'a new cache is empty', 'old tokens keep their keys', 'large scores', 'rows are apart', 'only the new token is projected', 'work is linear', 'with your own attention'])
 
 """Public checks of q2_7: KVCache and cached_step."""
 
@@ -572,6 +624,10 @@ def test_two_sequences(MultiHeadAttention, KVCache, cached_step):
 @explain
 def test_work(MultiHeadAttention, KVCache, cached_step):
     """Counted work: the step to length 24 projects one token and makes one query look at 24 keys."""
+    x = _tokens(N=24)
+    expected = twin_attention(torch_twin(_weights(), H), x, x, x, causal=True)[0].detach()
+    same(_decode(cached_step, KVCache, _module(MultiHeadAttention), x), expected, "the outputs (their work is "
+         "counted only where they are right)")
     (work,) = _work(cached_step, KVCache, _module(MultiHeadAttention), [24])
     projections, products = 2 * 8 * D * D, 2 * 4 * 24 * D
     check(work["flops"] <= 1.1 * projections + 3 * products, f"the step to length 24 costs {work['flops']:,} "
@@ -670,6 +726,17 @@ def probe_steps_before_an_error(MultiHeadAttention, KVCache, cached_step):
 
 def probe_shape(MultiHeadAttention, KVCache, cached_step):
     return str(list(cached_step(_module(MultiHeadAttention), _tokens(N=1), KVCache())[0].shape))
+
+
+def probe_repeated_tokens(MultiHeadAttention, KVCache, cached_step):
+    return _decode(cached_step, KVCache, _module(MultiHeadAttention), _tokens()[:, [0, 1, 0, 0, 2]])
+
+
+def probe_training_mode_drops(MultiHeadAttention, KVCache, cached_step):
+    mha = _module(MultiHeadAttention)
+    mha.train()
+    first, second = (_decode(cached_step, KVCache, mha, _tokens(N=24)) for _ in range(2))
+    return bool((first - second).abs().max() > 1e-6)
 
 
 def probe_large_scores(MultiHeadAttention, KVCache, cached_step):

@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q2_8"
 points = 11
 
-MADE_FROM = "8f4f7f04f67c9770"
+MADE_FROM = "d25e92f408af5383"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'normaliser-forgotten',
@@ -902,6 +902,9 @@ def test_equals_the_quadratic_form(linear_attention):
 def test_no_table(linear_attention):
     """Counted work: twice the length means twice the work and twice the largest tensor, not four times."""
     for causal in (False, True):
+        inputs = _inputs(1, 512, 512, 2, 3)
+        same(linear_attention(*inputs, elu_features, causal), _quadratic(*inputs, elu_features, causal),
+             f"the output for 512 tokens with causal={causal} (its work is counted only where it is right)")
         short, long = (_work(linear_attention, N, causal) for N in (256, 512))
         for kind, what in (("flops", "the operations"), ("largest", "the largest tensor"), ("made", "all tensors")):
             check(long[kind] <= 2.5 * short[kind], f"with causal={causal}, from 256 to 512 tokens {what} grow from "

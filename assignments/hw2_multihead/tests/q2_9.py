@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q2_9"
 points = 8
 
-MADE_FROM = "7984c5095d273c89"
+MADE_FROM = "273a367ccccddf10"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'number-of-windows',
@@ -517,7 +517,7 @@ MISTAKES = [{'label': 'number-of-windows',
                                                   'norm': 119.85792,
                                                   'at': [-74.42568, 127.11044, -16.581045, -12.029593]}}}]
 
-explain = Explainer("q2_9", globals(), mistakes=MISTAKES, hidden_topics=['window values', 'window extremes', 'blocks are apart', 'window must divide', 'channel values', 'channels by behaviour', 'window gradients', 'channel gradients', 'large scores', 'slices of other tensors', 'float32', 'cost counted', 'cost ratio'])
+explain = Explainer("q2_9", globals(), mistakes=MISTAKES, hidden_topics=['window values', 'window extremes', 'blocks are apart', 'window must divide', 'channel values', 'channels by behaviour', 'window gradients', 'channel gradients', 'large scores', 'views of other tensors', 'float32', 'cost counted', 'cost ratio'])
 
 """Public checks of q2_9: window_attention, channel_attention and attention_cost."""
 
@@ -571,8 +571,9 @@ def test_cost(attention_cost):
         x = torch.randn(N, D)
         for kind, y in (("patches", x), ("channels", x.T)):
             expected = count_work(lambda z: (z @ z.T) @ z, y)["flops"]
-            got = number(attention_cost(N, D, kind), f"attention_cost({N}, {D}, {kind!r})")
-            check(got == expected, f"attention_cost({N}, {D}, {kind!r}) is {got:g}, and the counter finds {expected}")
+            told = f"attention_cost({N}, {D}, {kind!r})"
+            got = number(attention_cost(N, D, kind), told)
+            check(got == expected, f"{told} is {got:.15g}, and the counter finds {expected}")
 
 
 def probe_windows_of_two(window_attention):

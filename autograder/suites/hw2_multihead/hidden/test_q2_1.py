@@ -98,6 +98,23 @@ def test_views_of_other_tensors(split_heads, merge_heads, in_box, rng):
         same(in_box(call, merge_heads, heads), _merge(heads), f"merge_heads {told}", rtol=0, atol=0)
 
 
+def _identical(a, b):
+    return bool(((a == b) | ((a != a) & (b != b))).all())  # NaN is where NaN was
+
+
+def test_any_numbers(split_heads, merge_heads, rng):
+    """Numbers are moved and nothing else: bools, whole numbers of 60 bits, infinities and NaN arrive as they were."""
+    odd = _draw(rng, 2, 5, 12)
+    odd[0, 1, 2], odd[1, 3, 7], odd[0, 4, 11] = float("inf"), -float("inf"), float("nan")
+    whole = torch.randint(2**60, (2, 5, 12), generator=rng)
+    for kind, x in (("bools", odd > 0), ("whole numbers", whole), ("infinities and NaN", odd)):
+        told = f"of {kind} (move the numbers, do not compute with them)"
+        split = tensor(split_heads(x, 3), f"split_heads {told}", (2, 3, 5, 4), x.dtype)
+        check(_identical(split, _split(x, 3)), f"split_heads {told} has other numbers, or has them elsewhere")
+        merged = tensor(merge_heads(_split(x, 3)), f"merge_heads {told}", (2, 5, 12), x.dtype)
+        check(_identical(merged, x), f"merge_heads {told} has other numbers, or has them elsewhere")
+
+
 def test_gradients(split_heads, merge_heads, rng):
     """Gradients flow back through both, each entry to where it came from."""
     x, heads = _draw(rng, 2, 5, 12).requires_grad_(), _draw(rng, 2, 3, 5, 4).requires_grad_()

@@ -109,5 +109,5 @@ def _cache(x, Wq, Wk, Wv):
 
 def _count(N, D):
     """Whether N > D and the products still cost no more than the projections."""
-    N, D = float(N), float(D)
+    N, D = int(N), int(D)
     return N > D and 2 * N * N * D <= 4 * N * D * D

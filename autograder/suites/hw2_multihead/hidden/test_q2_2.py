@@ -8,6 +8,7 @@ import torch
 from autograder.judge.expect import raises
 from autograder.suites.causes import same_or_because
 from autograder.suites.devices import device_ready
+from course_utils.as_used import call_with_shared
 from course_utils.checking import Wrong, check, same, tensor
 from course_utils.twins import PROJECTIONS, projection_weights, torch_twin, twin_attention
 from course_utils.work import functions_called
@@ -160,6 +161,9 @@ def test_construction(MultiHeadAttention, rng):
         check(not more, f"the module has parameters of its own besides the four projections: {', '.join(more)} "
               "(constants are buffers)")
     check(MultiHeadAttention(D, 4).n_heads == 4, "the attribute n_heads is not the number of heads")
+    left = [name for name in MultiHeadAttention(D, H, 0.5, False).state_dict() if name.endswith("_proj.bias")]
+    check(not left, f"MultiHeadAttention({D}, {H}, 0.5, False) has {', '.join(left)}: the third argument is `dropout`, "
+          "the fourth `bias`")
 
 
 def test_heads_must_divide(MultiHeadAttention):
@@ -226,9 +230,70 @@ def test_padding_and_causal(MultiHeadAttention, rng):
         _compare(mha, weights, inputs, f"with both masks, T={T}, S=6", key_padding_mask=padding, causal=True)
 
 
-def test_calls_are_apart(MultiHeadAttention, rng):
-    """One module, call after call with inputs of the same shapes: every call uses its own masks, and no older ones."""
+@pytest.mark.weight(2)
+def test_masks_that_leave_nothing_together(MultiHeadAttention, rng):
+    """Padding on the left and causal=True: a query may see no key though neither mask blocks all; no NaN, weights 0."""
     mha, weights = _module(MultiHeadAttention, rng)
+    for T in (6, 4):
+        S = 6
+        padding = torch.cat([torch.arange(S) < torch.tensor([[0], [1], [3], [5]]),
+                             torch.rand(2, S, generator=rng) < 0.6])
+        dead = (padding[:, None] | (torch.arange(S) > torch.arange(T)[:, None] + S - T)).all(-1)  # [B, T]
+        values = _draw(rng, len(padding), T)
+        mine, theirs = ([x.clone().requires_grad_() for x in values] for _ in range(2))
+        told = f"with padding on the left and causal=True, T={T}, S={S}"
+        out, attended = _run(mha, *mine, key_padding_mask=padding, causal=True)
+        check((attended.transpose(1, 2)[dead] == 0).all(), f"{told}, a query that may see no key has weights that are "
+              "not 0: ask of every query what both masks together leave it")
+        expected = _by_hand(weights, H, *theirs, padding, True)
+        same(attended, expected[1], f"the weights {told}")
+        same(out, expected[0], f"the output {told}")
+        up = torch.randn(out.shape, generator=rng, dtype=F64)
+        check(out.requires_grad, "no gradient flows: the output is cut off from the inputs and the parameters")
+        (out * up).sum().backward()
+        (expected[0] * up).sum().backward()
+        for name, a, b in zip(("query", "key", "value"), mine, theirs, strict=True):
+            check(a.grad is not None and a.grad.isfinite().all(), f"the gradient of {name} is not finite {told}: a NaN "
+                  "that is overwritten in the forward pass comes back in the backward pass")
+            same(a.grad, b.grad, f"the gradient of {name} {told}")
+
+
+def test_one_tensor_in_two_places(MultiHeadAttention, in_box, rng):
+    """Each input counts by what it holds, also where two of them are one tensor: mha(x, x, y), mha(x, y, x)."""
+    mha, weights = _module(MultiHeadAttention, rng)
+    given, twin = _draw(rng, T=6)[:2], torch_twin(weights, H)
+    calls = {"x, x, x": [0, 0, 0], "x, x, y": [0, 0, 1], "x, y, x": [0, 1, 0], "y, x, x": [1, 0, 0]}
+    for told, places in calls.items():
+        for options in ({}, {"causal": True}, {"key_padding_mask": _padding([6, 4, 2])}):
+            got = in_box(call_with_shared, mha, given, places, **options)
+            check(isinstance(got, (tuple, list)) and len(got) == 2, "forward returns the pair (out, weights)")
+            expected = twin_attention(twin, *(given[i] for i in places), **options)
+            why = "project the query from `query`, the keys from `key`, the values from `value`, whichever are the same"
+            same(got[1], expected[1], f"the weights of mha({told}) ({why})")
+            same(got[0], expected[0], f"the output of mha({told}) ({why})")
+
+
+def test_long_sequences(MultiHeadAttention, rng):
+    """Hundreds of queries and thousands of keys are fine, with a causal mask too: there is no largest length."""
+    mha, weights = _module(MultiHeadAttention, rng, 4, 2)
+    twin = torch_twin(weights, 2)
+    for T, S in ((300, 300), (2, 2500)):
+        for causal in (False, True):
+            inputs = _draw(rng, 1, T, S, 4)
+            out, attended = _run(mha, *inputs, n_heads=2, causal=causal)
+            expected = twin_attention(twin, *inputs, causal=causal)
+            same(attended, expected[1], f"the weights with T={T}, S={S}, causal={causal}")
+            same(out, expected[0], f"the output with T={T}, S={S}, causal={causal}")
+
+
+def test_calls_are_apart(MultiHeadAttention, rng):
+    """One module, call after call, with equal shapes and with others: every call uses its own masks."""
+    mha, weights = _module(MultiHeadAttention, rng)
+    told = "of a later call with other lengths (is a mask of an earlier one kept?)"
+    for B, T, S in ((3, 3, 6), (3, 3, 9), (3, 5, 9), (3, 5, 5), (1, 5, 7), (4, 2, 7), (3, 3, 6)):
+        padding = _padding(torch.randint(1 + S - T, S + 1, (B,), generator=rng).tolist(), S)
+        for options in ({"causal": True}, {"key_padding_mask": padding}, {"key_padding_mask": padding, "causal": True}):
+            _compare(mha, weights, _draw(rng, B, T, S), f"{told}, T={T}, S={S}", **options)
     for lengths, causal in (([6, 4, 2], False), ([1, 6, 3], False), (None, False), ([6, 4, 2], True), ([3, 5, 6], True),
                             (None, True), ([6, 4, 2], False)):
         padding = None if lengths is None else _padding(lengths)
@@ -330,6 +395,25 @@ def test_gradients_where_nothing_is_seen(MultiHeadAttention, rng):
         check(grad is None or grad.isfinite().all(), f"the gradient of {name} is not finite: {told}")
 
 
+def test_gradients_of_the_weights(MultiHeadAttention, rng):
+    """The returned weights are part of the graph too: their gradients are those of nn.MultiheadAttention's."""
+    for options in ({}, {"key_padding_mask": _padding([6, 4, 2]), "causal": True}):
+        mha, weights = _module(MultiHeadAttention, rng)
+        twin, values = torch_twin(weights, H), _draw(rng)
+        up = torch.randn(3, H, 4, 6, generator=rng, dtype=F64)
+        mine, theirs = ([x.clone().requires_grad_() for x in values] for _ in range(2))
+        mha.zero_grad()
+        _, attended = _run(mha, *mine, **options)
+        check(attended.requires_grad, "no gradient flows through the weights that you return: do not detach them")
+        (attended * up).sum().backward()
+        (twin_attention(twin, *theirs, **options)[1] * up).sum().backward()
+        for name, a, b in zip(("query", "key"), mine, theirs, strict=False):
+            check(a.grad is not None, f"no gradient of the weights reaches {name}")
+            same(a.grad, b.grad, f"the gradient of the weights by {name}")
+        if (got := mha.grads().get("q_proj.weight")) is not None:
+            same(got, twin.in_proj_weight.grad[:D], "the gradient of the weights by q_proj.weight")
+
+
 def test_gradients_by_differences(MultiHeadAttention, rng):
     """Finite differences of your own output and weights agree with the gradients that flow back."""
     mha, _ = _module(MultiHeadAttention, rng, 4, 2)
@@ -337,8 +421,9 @@ def test_gradients_by_differences(MultiHeadAttention, rng):
     padding = _padding([3, 2, 0], 3)
     _run(mha, *leaves, n_heads=2, key_padding_mask=padding)
     options = {"raise_exception": False, "fast_mode": True, "check_undefined_grad": False}
-    agrees = torch.autograd.gradcheck(lambda q, k, v: mha(q, k, v, padding, True)[0], leaves, **options)
-    check(agrees, "moving an input by a little changes the output by something else than the gradient says")
+    agrees = torch.autograd.gradcheck(lambda q, k, v: tuple(mha(q, k, v, padding, True)), leaves, **options)
+    check(agrees, "moving an input by a little changes the output or the weights by something else than the gradient "
+          "says")
 
 
 def test_large_scores(MultiHeadAttention, rng):
@@ -390,27 +475,43 @@ def test_eval_mode(MultiHeadAttention, rng):
     _compare(mha, weights, inputs, "in training mode with dropout=0")
 
 
+def _orthogonal(rng, n):
+    return torch.linalg.qr(torch.randn(n, n, generator=rng, dtype=F64))[0]
+
+
 @pytest.mark.weight(2)
 def test_dropout_on_the_weights(MultiHeadAttention, rng):
     """In training mode each attention weight is dropped or kept whole, with the stated chance, one by one."""
-    p, B = 0.3, 600
-    mha, weights = _module(MultiHeadAttention, rng, 4, 1, dropout=p)
-    x, T = torch.randn(1, 1, 4, generator=rng, dtype=F64).expand(B, 1, 4), 3
-    query = torch.randn(1, T, 4, generator=rng, dtype=F64).expand(B, T, 4)
-    whole = twin_attention(torch_twin(weights, 1), query, x, x)[0][0, 0].detach() - weights["o_proj.bias"]
+    p, B, n_heads, S = 0.3, 100, 2, 3
+    width = n_heads * S  # as wide as there are keys: the weights can be read off the output
+    mha, weights = _module(MultiHeadAttention, rng, width, n_heads, dropout=p)
+    weights.update({f"{name}.weight": _orthogonal(rng, width) for name in ("v_proj", "o_proj")})
+    mha.load_state_dict({**mha.state_dict(), **weights})
+    values = torch.stack([_orthogonal(rng, S) for _ in range(n_heads)])  # [H, S, Dh]
+    value = (torch.cat(values.unbind(0), -1) - weights["v_proj.bias"]) @ weights["v_proj.weight"]  # [S, D]
+    query, key = (0.5 * torch.randn(S, width, generator=rng, dtype=F64) for _ in range(2))
+    inputs = [x.expand(B, S, width) for x in (query, key, value)]
+    plain = twin_attention(torch_twin(weights, n_heads), *(x[:1] for x in inputs))[1].detach()  # [1, H, T, S]
     mha.train()
-    got = mha(query, x, x)
+    got = mha(*inputs)
     check(isinstance(got, (tuple, list)) and len(got) == 2, "forward returns the pair (out, weights)")
-    out = tensor(got[0], "the output", (B, T, 4), F64) - weights["o_proj.bias"]  # one key: weight 1, dropped or scaled
-    check((out - whole).abs().max() > 1e-6, "in training mode with dropout=0.3 nothing is dropped")
-    dropped, kept = (out.abs().amax(-1) < 1e-9), ((out - whole / (1 - p)).abs().amax(-1) < 1e-9)
-    unscaled = (out - whole).abs().amax(-1) < 1e-9
-    check(not unscaled.any(), "what dropout keeps must be divided by 1 - p, so that the mean stays the same")
-    check((dropped | kept).all(), "with one head and one key the output (o_proj's bias aside) must be 0 or the usual "
-          "one divided by 1 - p: dropout acts on the attention weights, after the softmax, and on nothing else")
-    rate, error = dropped.double().mean().item(), math.sqrt(p * (1 - p) / (B * T))
+    out = tensor(got[0], "the output", (B, S, width), F64).detach()
+    merged = (out - weights["o_proj.bias"]) @ weights["o_proj.weight"]
+    used = torch.stack(merged.split(S, -1), 1) @ values.mT  # [B, H, T, S]
+    check((used - plain).abs().max() > 1e-6, f"in training mode with dropout={p} nothing is dropped")
+    dropped, kept = used.abs() < 1e-9, (used - plain / (1 - p)).abs() < 1e-9
+    check(not ((used - plain).abs() < 1e-9).any(),
+          "what dropout keeps must be divided by 1 - p, so that the mean stays the same")
+    check((dropped | kept).all(), "read off the output, the weights that the values were multiplied with are neither 0 "
+          "nor the usual ones divided by 1 - p: dropout acts on the attention weights, after the softmax, and on "
+          "nothing else")
+    for axis, told in enumerate(("all rows of the batch lose the same weights", "all heads lose the same weights",
+                                 "all queries lose the same keys", "a query loses all of its keys or none")):
+        n = dropped.shape[axis] - 1
+        alike = (dropped.narrow(axis, 0, n) == dropped.narrow(axis, 1, n)).double().mean().item()
+        check(alike < 0.9, f"in training mode {told}: drop weights one by one")
+    rate, error = dropped.double().mean().item(), math.sqrt(p * (1 - p) / dropped.numel())
     check(abs(rate - p) < 6 * error, f"{rate:.1%} of the weights are dropped, expected {p:.0%}")
-    check(not (dropped == dropped[:, :1]).all(), "all queries of a row lose the same keys: drop weights one by one")
 
 
 def test_dropout_with_masks(MultiHeadAttention, rng):

@@ -60,6 +60,7 @@ def test_padding_max_len(padding_mask, rng):
                 tensor(got, f"padding_mask({lengths}, {width})", (len(lengths), width), torch.bool)
                 same(got, _padding(lengths, width), f"padding_mask({lengths}, {width})")
     same(padding_mask([2, 0, 3]), _padding([2, 0, 3], 3), "padding_mask([2, 0, 3])")
+    tensor(padding_mask([0, 0]), "padding_mask([0, 0])", (2, 0))
 
 
 @pytest.mark.weight(2)

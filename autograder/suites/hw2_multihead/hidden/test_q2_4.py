@@ -11,7 +11,9 @@ EXACT = {"rtol": 0, "atol": 0}
 
 
 def _pair(got, what):
-    check(isinstance(got, (tuple, list)) and len(got) == 2, f"{what} gives the pair (weights, biases)")
+    check(got is not None, f"{what} is None (is a `return` missing?)")
+    check(isinstance(got, (tuple, list)) and len(got) == 2, f"{what} gives {got!r:.80}, expected the pair (weights, "
+          "biases)")
     return number(got[0], f"the weights of {what}"), number(got[1], f"the biases of {what}")
 
 

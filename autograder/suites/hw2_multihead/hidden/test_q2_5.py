@@ -118,6 +118,15 @@ def test_crossover(bottleneck):
                     _bottleneck(bottleneck, T, S, D)
 
 
+@pytest.mark.weight(0.5)
+def test_tie(bottleneck):
+    """Where both cost exactly the same, the answer is still one of the two."""
+    for T, S, D in ((3, 6, 2), (12, 12, 6), (24, 24, 12), (12, 24, 8)):
+        got = bottleneck(T, S, D)
+        check(got in ("projections", "attention"), f"bottleneck({T}, {S}, {D}), where both cost the same, gives {got!r}"
+              ', expected "projections" or "attention" (either will do)')
+
+
 def test_few_queries(bottleneck):
     """With no more queries than the width is wide, the projections win however many keys there are."""
     for T, S, D in ((1, 10_000, 2), (16, 100_000, 16), (15, 1_000_000, 16), (100_000, 8, 8)):

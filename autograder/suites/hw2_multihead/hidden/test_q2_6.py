@@ -7,6 +7,7 @@ import torch
 import torch.nn.functional as F
 
 from autograder.suites.causes import same_or_because
+from course_utils.as_used import positions_held
 from course_utils.checking import check, number
 
 F64 = torch.float64
@@ -64,7 +65,8 @@ def _compare(reach, attended):
         "only position 0's own row of each layer is looked at; what the attended positions hold comes along":
             {0} | {j for layer in attended for j in layer[0]},
     }
-    because = next((f". Likely cause: {why}." for why, value in causes.items() if got == value), "")
+    fitting = [why for why, value in causes.items() if got == value]
+    because = f". Likely cause: {fitting[0]}." if len(fitting) == 1 else ""
     check(got == expected, f"reach for {layers} layers, {N} positions and {heads} head{'s' * (heads > 1)} is "
           f"{sorted(got)}, expected {sorted(expected)}{because}")
 
@@ -147,6 +149,16 @@ def test_residual(reach, rng):
         attended = (1 + torch.randint(N - 1, (layers, N, heads), generator=rng)).tolist()
         check(0 in _positions(reach(attended), N), "position 0 is missing: the residual connection keeps it")
         _compare(reach, attended)
+
+
+@pytest.mark.weight(0.5)
+def test_positions_are_ints(reach, in_box, rng):
+    """The set holds ints, so that `n in reach(...)` tells whether position n is there."""
+    attended = _draw(rng, 3, 12, 2)
+    there = _positions(reach(attended), 12)
+    got = [n for n, held in enumerate(in_box(positions_held, reach, attended, 12)) if held]
+    check(got == sorted(there), f"reach prints as {sorted(there)}, but asked with `n in` it holds {got}: the set is "
+          "made of ints, not of tensors")
 
 
 def test_one_layer(reach, rng):

@@ -22,9 +22,9 @@ F64 = torch.float64
 D, H = 12, 3
 
 
-def _module(MultiHeadAttention, rng, d_model=D, n_heads=H, bias=True, dtype=F64):
+def _module(MultiHeadAttention, rng, d_model=D, n_heads=H, bias=True, dtype=F64, **options):
     """The module of q2_2 in eval mode with random weights, and those weights."""
-    mha = MultiHeadAttention(d_model, n_heads, bias=bias)
+    mha = MultiHeadAttention(d_model, n_heads, bias=bias, **options)
     mha.eval()
     mha.double() if dtype == F64 else mha.float()
     weights = projection_weights(d_model, rng, bias, dtype)
@@ -106,12 +106,41 @@ def test_other_sizes(MultiHeadAttention, KVCache, cached_step, in_box, rng):
 
 
 def test_long_sequence(MultiHeadAttention, KVCache, cached_step, in_box, rng):
-    """Nothing is lost over 70 steps, nor over 260."""
+    """Nothing is lost over 70 steps, nor over 260, nor over 540."""
     for d_model, n_heads, B, N in ((D, H, 2, 70), (2, 1, 1, 260)):
         mha, weights = _module(MultiHeadAttention, rng, d_model, n_heads)
         x = _tokens(rng, B, N, d_model)
         got = _joined(in_box(decode_stepwise, cached_step, KVCache, mha, x), x)
         _compare(got, weights, x, f"the outputs of {N} steps", n_heads)
+    mha, weights = _module(MultiHeadAttention, rng, 2, 1)
+    x = _tokens(rng, 1, 540, 2)
+    expected = twin_attention(torch_twin(weights, 1), x, x, x, causal=True)[0].detach()
+    same(_joined(in_box(decode_stepwise, cached_step, KVCache, mha, x), x), expected, "the outputs of 540 steps (a "
+         "cache has no largest length)")
+
+
+@pytest.mark.weight(2)
+def test_repeated_tokens(MultiHeadAttention, KVCache, cached_step, in_box, rng):
+    """A token that comes again is a token more, and so is one of zeros: each has a key and a value of its own."""
+    mha, weights = _module(MultiHeadAttention, rng)
+    x = _tokens(rng, N=4)[:, [0, 1, 0, 0, 2, 1, 3, 0]]
+    x[1] = x[1, :1]  # one token all the way
+    x[:, 4] = 0
+    same_rows = x[:1].expand(3, -1, -1).clone()
+    for y, told in ((x, "tokens that come again"), (same_rows, "rows that are all the same")):
+        got = _joined(in_box(decode_stepwise, cached_step, KVCache, mha, y), y)
+        _compare(got, weights, y, f"the outputs for {told} (every step adds one key and one value)")
+
+
+def test_training_mode(MultiHeadAttention, KVCache, cached_step, in_box, rng):
+    """Dropout is off in a step, also where the module is in training mode."""
+    for dropout in (0.0, 0.5):
+        mha, weights = _module(MultiHeadAttention, rng, dropout=dropout)
+        mha.train()
+        x = _tokens(rng)
+        got = _joined(in_box(decode_stepwise, cached_step, KVCache, mha, x), x)
+        _compare(got, weights, x, f"the outputs of a module in training mode with dropout={dropout} (a step drops "
+                 "nothing)")
 
 
 def test_float32(MultiHeadAttention, KVCache, cached_step, in_box, rng):
@@ -205,8 +234,12 @@ WIDTH, HEADS, ROWS = 24, 4, 2
 
 
 def _work(MultiHeadAttention, KVCache, cached_step, in_box, rng, lengths):
-    mha, _ = _module(MultiHeadAttention, rng, WIDTH, HEADS)
+    """What the steps to these lengths cost, once their outputs are right."""
+    mha, weights = _module(MultiHeadAttention, rng, WIDTH, HEADS)
     x = _tokens(rng, ROWS, lengths[-1], WIDTH)
+    expected = twin_attention(torch_twin(weights, HEADS), x, x, x, causal=True)[0].detach()
+    same(_joined(in_box(decode_stepwise, cached_step, KVCache, mha, x), x), expected, "the outputs of all steps "
+         "(their work is counted only where they are right)")
     found = in_box(work_per_step, cached_step, KVCache, mha, x, lengths)
     check(len(found) == len(lengths), "not every step gave an output")
     return found

@@ -129,11 +129,12 @@ def test_longer_sequences(linear_attention, rng):
 def test_small_features(linear_attention, rng):
     """Weights are relative: tiny features give what large ones give, nothing is added to the divisor or cut off."""
     for causal in (False, True):
-        q, k, v = _draw(rng, T=6)
-        q, k = q - 11, k - 11  # exp makes features of about 1e-5
-        same(linear_attention(q, k, v, exp_features, causal), _quadratic(q, k, v, exp_features, causal),
-             f"the output with features of about 1e-5, causal={causal} (the divisor is the sum of the products as it "
-             "is, however small)")
+        for shift, size in ((11, "1e-5"), (18, "1e-8")):  # exp makes features of about this size
+            q, k, v = _draw(rng, T=6)
+            q, k = q - shift, k - shift
+            same(linear_attention(q, k, v, exp_features, causal), _quadratic(q, k, v, exp_features, causal),
+                 f"the output with features of about {size}, causal={causal} (the divisor is the sum of the products "
+                 "as it is, however small)")
 
 
 @pytest.mark.weight(2)
@@ -242,8 +243,12 @@ def test_float32(linear_attention, rng):
 
 def _work(in_box, linear_attention, rng, causal):
     """Counted work at lengths that double, one row, few features: T x S would dominate everything else."""
-    lengths = [256, 512, 1024]
-    work = [in_box(count_work, linear_attention, *_draw(rng, 1, N, N, 2, 3), elu_features, causal) for N in lengths]
+    lengths, work = [256, 512, 1024], []
+    for N in lengths:
+        inputs = _draw(rng, 1, N, N, 2, 3)
+        told = f"the output for {N} tokens (its work is counted only where it is right)"
+        same(linear_attention(*inputs, elu_features, causal), _quadratic(*inputs, elu_features, causal), told)
+        work.append(in_box(count_work, linear_attention, *inputs, elu_features, causal))
     return lengths, work
 
 

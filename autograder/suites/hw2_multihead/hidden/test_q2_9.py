@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from autograder.judge.expect import raises
 from autograder.suites.causes import same_or_because
 from course_utils.checking import check, number, same, tensor
-from course_utils.layouts import call_with_slices
+from course_utils.layouts import call_with_slices, call_with_views
 from course_utils.work import count_work
 
 F64 = torch.float64
@@ -178,14 +178,14 @@ def test_large_scores(window_attention, channel_attention, rng):
          "the output of channel_attention with scores of a thousand and more", atol=1e-8)
 
 
-def test_slices_of_other_tensors(window_attention, channel_attention, in_box, rng):
-    """Inputs that are slices of wider tensors count by their values, however they lie in memory."""
-    q, k, v = _draw(rng, 2)
-    told = "for inputs that are slices of wider tensors (index axes, and leave the strides to torch)"
-    same(in_box(call_with_slices, window_attention, q, k, v, 4), _windowed(q, k, v, 4),
-         f"the output of window_attention {told}")
-    same(in_box(call_with_slices, channel_attention, q, k, v), _turned(q, k, v),
-         f"the output of channel_attention {told}")
+def test_views_of_other_tensors(window_attention, channel_attention, in_box, rng):
+    """Inputs that are slices or transposes of other tensors count by their values, however they lie in memory."""
+    for layout, call in (("slices of wider tensors", call_with_slices), ("transposes", call_with_views)):
+        q, k, v = _draw(rng, 2)
+        told = f"for inputs that are {layout} (index axes, and leave the strides to torch)"
+        same(in_box(call, window_attention, q, k, v, 4), _windowed(q, k, v, 4),
+             f"the output of window_attention {told}")
+        same(in_box(call, channel_attention, q, k, v), _turned(q, k, v), f"the output of channel_attention {told}")
 
 
 def test_float32(window_attention, channel_attention, rng):

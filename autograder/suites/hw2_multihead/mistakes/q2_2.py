@@ -624,8 +624,8 @@ class MultiHeadAttention(nn.Module):
 
 
 # %% dropout-on-output
-"""In training mode whole entries of your output are exactly zero: dropout acts on the output. Inside this layer
-it acts on the attention weights, before they meet the values."""
+"""Your dropout acts on something else than the attention weights: on the values, on the heads or on the output.
+Inside this layer it acts on the weights, after the softmax and before they meet the values."""
 class MultiHeadAttention(nn.Module):
     def __init__(self, d_model, n_heads, dropout=0.0, bias=True):
         super().__init__()
@@ -684,8 +684,8 @@ class MultiHeadAttention(nn.Module):
 
 
 # %% no-value-error
-"""A width that does not split evenly goes through, and columns are lost or the call stops later with an obscure
-message. Say so when the layer is built, with a ValueError."""
+"""A width that does not split evenly goes through, or stops with some other error. Refuse it when the layer is made,
+with `raise ValueError(...)`."""
 class MultiHeadAttention(nn.Module):
     def __init__(self, d_model, n_heads, dropout=0.0, bias=True):
         super().__init__()
@@ -820,3 +820,96 @@ class MultiHeadAttention(_Sound):
         early = super().forward(query[:, :S], key, value, key_padding_mask, True)
         late = super().forward(query[:, S:], key, value, key_padding_mask, False)
         return torch.cat([early[0], late[0]], 1), torch.cat([early[1], late[1]], 2)
+
+
+# %% causal-ignored
+"""Your `causal=True` changes nothing here: query i still sees keys after its own place. Is the argument used on every
+path, in eval mode too?"""
+_Sound = MultiHeadAttention
+
+
+class MultiHeadAttention(_Sound):
+    def forward(self, query, key, value, key_padding_mask=None, causal=False):
+        return super().forward(query, key, value, key_padding_mask, False)
+
+
+# %% nothing-left-by-two-masks
+"""A query can lose all its keys by the two masks together, though neither blocks them all: with padding on the left the
+first queries of a causal layer see nothing. Your weights are NaN there. Ask for such rows once both masks are in."""
+_Sound = MultiHeadAttention
+
+
+class MultiHeadAttention(_Sound):
+    def forward(self, query, key, value, key_padding_mask=None, causal=False):
+        q, k, v = (split_heads(p(x), self.n_heads) for p, x in
+                   ((self.q_proj, query), (self.k_proj, key), (self.v_proj, value)))
+        T, S = q.shape[2], k.shape[2]
+        hide = torch.zeros(len(q), 1, T, S, dtype=torch.bool, device=q.device)
+        empty = torch.zeros(len(q), 1, T, 1, dtype=torch.bool, device=q.device)
+        if causal:
+            later = torch.ones(T, S, dtype=torch.bool, device=q.device).triu(S - T + 1)
+            hide, empty = hide | later, empty | later.all(-1, keepdim=True)
+        if key_padding_mask is not None:
+            padding = key_padding_mask[:, None, None, :]
+            hide, empty = hide | padding, empty | padding.all(-1, keepdim=True)
+        scores = (q @ k.mT / math.sqrt(q.shape[-1])).masked_fill(hide & ~empty, -math.inf)
+        weights = torch.softmax(scores, -1).masked_fill(empty, 0.0)
+        return self.o_proj(merge_heads(F.dropout(weights, self.dropout, self.training) @ v)), weights
+
+
+# %% values-from-query-if-shared
+"""Where query and key are one tensor your layer takes the values from it too. `value` may still be another: project it,
+whatever the others are."""
+_Sound = MultiHeadAttention
+
+
+class MultiHeadAttention(_Sound):
+    def forward(self, query, key, value, key_padding_mask=None, causal=False):
+        if key is query:
+            value = query
+        return super().forward(query, key, value, key_padding_mask, causal)
+
+
+# %% weights-detached
+"""The weights that you return are cut off from the graph: a loss on them would teach nothing. Return them without
+`detach`."""
+_Sound = MultiHeadAttention
+
+
+class MultiHeadAttention(_Sound):
+    def forward(self, query, key, value, key_padding_mask=None, causal=False):
+        out, weights = super().forward(query, key, value, key_padding_mask, causal)
+        return out, weights.detach()
+
+
+# %% dropout-shared-by-heads
+"""In training mode all your heads lose the same weights: one dropout mask is made and used for every head. Each weight
+of each head is dropped on its own."""
+_Sound = MultiHeadAttention
+
+
+class MultiHeadAttention(_Sound):
+    def forward(self, query, key, value, key_padding_mask=None, causal=False):
+        q, k, v = (split_heads(p(x), self.n_heads) for p, x in
+                   ((self.q_proj, query), (self.k_proj, key), (self.v_proj, value)))
+        heads, weights = attention(q, k, v, key_padding_mask, causal)
+        if self.training and self.dropout > 0:
+            heads = weights * F.dropout(torch.ones_like(weights[:, :1]), self.dropout) @ v
+        return self.o_proj(merge_heads(heads)), weights
+
+
+# %% float32-inside
+"""Your results have the precision of float32 in a float64 layer: somewhere a number is made in float32, such as
+`torch.tensor(d_head)` under a root, or a softmax with its own dtype. Use `math.sqrt`, and keep the input's dtype."""
+_Sound = MultiHeadAttention
+
+
+class MultiHeadAttention(_Sound):
+    def forward(self, query, key, value, key_padding_mask=None, causal=False):
+        q, k, v = (split_heads(p(x), self.n_heads) for p, x in
+                   ((self.q_proj, query), (self.k_proj, key), (self.v_proj, value)))
+        beta = 1 / torch.sqrt(torch.tensor(q.shape[-1], dtype=torch.float32))
+        heads, weights = attention(q, k, v, key_padding_mask, causal, beta=float(beta))
+        if self.training and self.dropout > 0:
+            heads = F.dropout(weights, self.dropout) @ v
+        return self.o_proj(merge_heads(heads)), weights

@@ -238,8 +238,8 @@ def cached_step(mha, x_t, cache):
 
 
 # %% projects-everything-again
-"""Your numbers are right, but each step projects all tokens again to get their keys and values. They have not
-changed since they were made: keep them."""
+"""Each of your steps projects old tokens again, or what was made of them, to get their keys and values. These have not
+changed since they were made: keep them projected, and project the new token alone."""
 class KVCache:
     def __init__(self):
         self.x = None  # [B, n, D]
@@ -360,3 +360,41 @@ def cached_step(mha, x_t, cache):
     cache.k, cache.v = k, v
     e = torch.exp(q @ k.mT / math.sqrt(q.shape[-1]))
     return mha.o_proj(merge_heads(e / e.sum(-1, keepdim=True) @ v)), cache
+
+
+# %% equal-tokens-kept-once
+"""A token that your cache knows already is not added again. It counts each time that it comes: every step adds one key
+and one value."""
+class KVCache:
+    def __init__(self):
+        self.k = self.v = None  # [B, H, n, Dh]
+
+
+def cached_step(mha, x_t, cache):
+    q = split_heads(mha.q_proj(x_t), mha.n_heads)  # [B, H, 1, Dh]
+    k = split_heads(mha.k_proj(x_t), mha.n_heads)
+    v = split_heads(mha.v_proj(x_t), mha.n_heads)
+    if cache.k is None:
+        cache.k, cache.v = k, v
+    elif not bool((cache.k == k).all(-1).any(2).all()):
+        cache.k, cache.v = torch.cat([cache.k, k], 2), torch.cat([cache.v, v], 2)
+    return mha.o_proj(merge_heads(attention(q, cache.k, cache.v)[0])), cache
+
+
+# %% dropout-in-training
+"""Your step drops weights when the module is in training mode. In a step dropout is off, whatever mode the module is
+in."""
+class KVCache:
+    def __init__(self):
+        self.k = self.v = None  # [B, H, n, Dh]
+
+
+def cached_step(mha, x_t, cache):
+    q = split_heads(mha.q_proj(x_t), mha.n_heads)  # [B, H, 1, Dh]
+    k = split_heads(mha.k_proj(x_t), mha.n_heads)
+    v = split_heads(mha.v_proj(x_t), mha.n_heads)
+    if cache.k is not None:
+        k, v = torch.cat([cache.k, k], 2), torch.cat([cache.v, v], 2)
+    cache.k, cache.v = k, v
+    weights = F.dropout(attention(q, k, v)[1], 0.1, mha.training)
+    return mha.o_proj(merge_heads(weights @ v)), cache

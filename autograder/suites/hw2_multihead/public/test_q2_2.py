@@ -2,9 +2,11 @@
 
 import torch
 
+from course_utils.as_used import call_with_shared
 from course_utils.beside import run_beside
 from course_utils.checking import check, same, tensor
 from course_utils.expecting import expect_value_error, raises_value_error
+from course_utils.fingerprints import precision
 from course_utils.twins import projection_weights, torch_twin, twin_attention
 from course_utils.work import functions_called
 
@@ -87,10 +89,6 @@ def probe_names_without_bias(MultiHeadAttention):
 
 def probe_n_heads(MultiHeadAttention):
     return MultiHeadAttention(D, 2).n_heads
-
-
-def probe_heads_that_do_not_divide(MultiHeadAttention):
-    return MultiHeadAttention(10, 4).n_heads
 
 
 def probe_value_error(MultiHeadAttention):
@@ -268,3 +266,27 @@ def probe_causal_training_passes_differ(MultiHeadAttention):
 
 def probe_padded_training_passes_differ(MultiHeadAttention):
     return _passes_differ(MultiHeadAttention, key_padding_mask=PADDING)
+
+
+def probe_precision(MultiHeadAttention):
+    out, weights = _module(MultiHeadAttention)(*_inputs())
+    expected = twin_attention(torch_twin(_weights(), H), *_inputs())
+    return [precision(out - expected[0]), precision(weights - expected[1])]
+
+
+def probe_padding_on_the_left(MultiHeadAttention):
+    left = torch.arange(5) < torch.tensor([[0], [2], [4]])
+    return _module(MultiHeadAttention)(*_inputs(T=5), key_padding_mask=left, causal=True)
+
+
+def probe_query_and_key_are_one(MultiHeadAttention):
+    return run_beside(call_with_shared, _module(MultiHeadAttention), _inputs(T=5)[:2], [0, 0, 1])
+
+
+def probe_gradient_of_the_weights(MultiHeadAttention):
+    query, key, value = _inputs()
+    weights = _module(MultiHeadAttention)(query.requires_grad_(), key, value)[1]
+    if not weights.requires_grad:
+        return "no gradient"
+    (weights * torch.linspace(-1, 1, weights.numel(), dtype=F64).reshape(weights.shape)).sum().backward()
+    return query.grad

@@ -6,12 +6,14 @@ from course_utils.checking import check, number
 
 
 def _pair(got, what):
-    check(isinstance(got, (tuple, list)) and len(got) == 2, f"{what} gives the pair (weights, biases)")
+    check(got is not None, f"{what} is None (is a `return` missing?)")
+    check(isinstance(got, (tuple, list)) and len(got) == 2, f"{what} gives {got!r:.80}, expected the pair (weights, "
+          "biases)")
     return [number(got[0], f"the weights of {what}"), number(got[1], f"the biases of {what}")]
 
 
 def _exactly(got, expected, what):
-    check(got == expected, f"{what}: you count {got:g}, and there are {expected}")
+    check(got == expected, f"{what}: you count {got:.15g}, and there are {expected}")
 
 
 def test_small_layers(qkv_parameters, attention_entries):

@@ -69,6 +69,10 @@ def test_two_sequences(MultiHeadAttention, KVCache, cached_step):
 
 def test_work(MultiHeadAttention, KVCache, cached_step):
     """Counted work: the step to length 24 projects one token and makes one query look at 24 keys."""
+    x = _tokens(N=24)
+    expected = twin_attention(torch_twin(_weights(), H), x, x, x, causal=True)[0].detach()
+    same(_decode(cached_step, KVCache, _module(MultiHeadAttention), x), expected, "the outputs (their work is "
+         "counted only where they are right)")
     (work,) = _work(cached_step, KVCache, _module(MultiHeadAttention), [24])
     projections, products = 2 * 8 * D * D, 2 * 4 * 24 * D
     check(work["flops"] <= 1.1 * projections + 3 * products, f"the step to length 24 costs {work['flops']:,} "
@@ -167,6 +171,17 @@ def probe_steps_before_an_error(MultiHeadAttention, KVCache, cached_step):
 
 def probe_shape(MultiHeadAttention, KVCache, cached_step):
     return str(list(cached_step(_module(MultiHeadAttention), _tokens(N=1), KVCache())[0].shape))
+
+
+def probe_repeated_tokens(MultiHeadAttention, KVCache, cached_step):
+    return _decode(cached_step, KVCache, _module(MultiHeadAttention), _tokens()[:, [0, 1, 0, 0, 2]])
+
+
+def probe_training_mode_drops(MultiHeadAttention, KVCache, cached_step):
+    mha = _module(MultiHeadAttention)
+    mha.train()
+    first, second = (_decode(cached_step, KVCache, mha, _tokens(N=24)) for _ in range(2))
+    return bool((first - second).abs().max() > 1e-6)
 
 
 def probe_large_scores(MultiHeadAttention, KVCache, cached_step):

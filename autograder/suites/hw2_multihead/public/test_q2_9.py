@@ -42,8 +42,9 @@ def test_cost(attention_cost):
         x = torch.randn(N, D)
         for kind, y in (("patches", x), ("channels", x.T)):
             expected = count_work(lambda z: (z @ z.T) @ z, y)["flops"]
-            got = number(attention_cost(N, D, kind), f"attention_cost({N}, {D}, {kind!r})")
-            check(got == expected, f"attention_cost({N}, {D}, {kind!r}) is {got:g}, and the counter finds {expected}")
+            told = f"attention_cost({N}, {D}, {kind!r})"
+            got = number(attention_cost(N, D, kind), told)
+            check(got == expected, f"{told} is {got:.15g}, and the counter finds {expected}")
 
 
 def probe_windows_of_two(window_attention):
