@@ -368,8 +368,8 @@ with after("q1_3"):
 # `W_f` `[E, 2D]` (any $E$; often $E = D$), and `kind`, `W`, `v` as in 1.3. In a batch of rows the formula
 # reads $\tilde h = \tanh([q; c]\, W_f^\top)$. Return the pair `(h_tilde, weights)`: `h_tilde` is `[B, E]`,
 # `weights` is `[B, S]`. The query comes first in $[q; c]$, there is no scaling ($\beta = 1$), no mask and
-# no bias. A model calls this at every step of every batch, so let it work on the whole batch at once, without
-# loops over examples or keys: 1.5 is trained within a time limit, and may call it.
+# no bias. A model calls this at every step of every batch, so it is best to work on the whole batch at once:
+# 1.5 is trained within a time limit and may call it, and loops over examples or keys would make it slow.
 
 # %% question="q1_4" points=6 minutes=15 difficulty=1 uses=["q1_1", "q1_3"]
 def luong_step(
@@ -462,6 +462,7 @@ with after("q1_4"):
 # - **source padding never changes the logits**: not through the tokens that stand there, not through how
 #   many there are. The decoder starts from the state after the last *real* token, not after the padding;
 # - a source that is *all* padding has weights 0 and finite logits;
+# - only the mask says what is padding: every source symbol, 0 too, is a real one;
 # - the returned weights are those that the model uses, and gradients reach every parameter that it uses;
 # - rows of a batch do not influence each other, and any $S \ge 1$ and $T \ge 1$ work.
 #
@@ -735,14 +736,15 @@ def attention(
 # $T < S$ fails: your triangle starts in the upper left corner. NaN: a row is fully blocked. Only gradients
 # are NaN: you repaired the NaN after it was made.
 #
-# hint: Set blocked scores to `-inf` *before* the softmax, with `masked_fill`, and leave the rest to your
+# hint: Multiply by `beta` first, then set blocked scores to `-inf`, *before* the softmax, with `masked_fill`
+# (in the other order `beta = 0` gives $0 \cdot \infty$, which is NaN), and leave the rest to your
 # `softargmax`: it was made for empty rows. A padding mask `[B, S]` needs an axis for the queries and, with
 # heads, one for the heads. `triu` and `tril` take a `diagonal` that shifts the triangle.
 #
-# pseudo-code: Scores: q times k with its last two axes swapped. Blocked: a T by S triangle of the pairs
-# with j greater than i + S - T, if causal; the padding mask, with axes of size 1 between B and S; either
-# blocks. Blocked scores become minus infinity. Weights: softargmax over the last axis with beta, or with
-# one over the root of the last axis' size. Output: weights times v.
+# pseudo-code: Scores: q times k with its last two axes swapped, times beta, or times one over the root of
+# q's last axis. Blocked: a T by S triangle of the pairs with j greater than i + S - T, if causal; the padding
+# mask, with axes of size 1 between B and S; either blocks. Blocked scores become minus infinity. Weights:
+# softargmax over the last axis. Output: weights times v.
 
 # %% [markdown]
 # The same scores without a mask, with the last two keys padded, and causal. The picture below them is what
@@ -938,7 +940,7 @@ with after("q1_2", "q1_8"):
 # $\beta = \ln 9 = 2.197$. For $(1, 1, 0)$ and $p = 0.45$: $2 + e^{-\beta} = 1/0.45$, so
 # $\beta = \ln 4.5 = 1.504$; for $p = 0.5$ it is `inf`. In general there is no closed form, but $a_{\max}$
 # is monotone, and a monotone function can be inverted by halving an interval. Find it to nine digits or
-# better.
+# better, for `p` up to $1 - 10^{-6}$ (closer to 1 four digits will do).
 
 # %% question="q1_9" points=7 minutes=25 difficulty=3 uses=["q1_1"]
 def beta_to_focus(scores: Tensor, p: float) -> float:
@@ -1217,8 +1219,8 @@ with after("q1_11"):
 # softmax pick that place, and since $Z$ contains the positions, $W_q$ and $W_k$ can pick by position
 # whatever the content is. Each function returns a dict with the keys `"Wq"`, `"Wk"` (both `[H, d + n, A]`),
 # `"Wv"` (`[H, d + n, C]`) and `"Wo"` (`[H * C, d_out]`); $H$, $A$ and $C$ are yours to choose, and weights
-# are cast to `X`'s dtype (float32 or float64) before use, so take care that the entries of `W` and `kernel`
-# keep theirs. They must work for **every** content `X` `[n, d]`:
+# are cast to `X`'s dtype (float32 or float64) before use; entries with the precision of float32 will do. They
+# must work for **every** content `X` `[n, d]`:
 #
 # - `identity_layer(n, d)`: the output is `X`;
 # - `permutation_layer(perm, d)`: output $i$ is input `perm[i]`; `perm` is a list of the numbers

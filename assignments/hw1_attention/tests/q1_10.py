@@ -145,7 +145,7 @@ MISTAKES = [{'label': 'beta-forgotten',
                                                 'norm': 0.72712995,
                                                 'at': [0.55743354, -0.099576088, -0.68868838, 0.68478478]}}}]
 
-explain = Explainer("q1_10", globals(), mistakes=MISTAKES, hidden_topics=['shapes and dtypes', 'jacobian values', 'jacobian first order', 'jacobian where nothing can move', 'limit rises', 'limit falls', 'limit unchanged', 'limit of a small product', 'limit is approached'])
+explain = Explainer("q1_10", globals(), mistakes=MISTAKES, hidden_topics=['shapes and dtypes', 'jacobian values', 'jacobian first order', 'jacobian where nothing can move', 'limit rises', 'limit falls', 'limit unchanged', 'limit of a small product', 'large scores', 'limit falls from the top', 'limit is approached'])
 
 """Public checks of q1_10: key_jacobian and elongated_limit."""
 

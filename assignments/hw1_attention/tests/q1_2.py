@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q1_2"
 points = 7
 
-MADE_FROM = "37a52cfadafa5dd6"
+MADE_FROM = "1c1ecc478fce2b8f"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'diagonal-only',
@@ -308,7 +308,41 @@ MISTAKES = [{'label': 'diagonal-only',
                                         'at': [-0.63388461, 0.14472625, 0.43525928, -0.046505878]},
              'probe_jacobian_float32': {'shape': [5, 5],
                                         'norm': 0.39322388,
-                                        'at': [-0.19737036, -0.17545145, -0.041512346, -0.11144048]}}}]
+                                        'at': [-0.19737036, -0.17545145, -0.041512346, -0.11144048]}}},
+ {'label': 'vector-times-itself',
+  'hint': 'For a vector `y * y.T` is no outer product: a vector has no transpose, so each entry is squared and taken '
+          'off every row. Use `torch.outer(y, y)`, or `y[:, None] * y`.',
+  'prints': {'probe_jacobian_two': {'shape': [2, 2],
+                                    'norm': 0.53544659,
+                                    'at': [0.49904403, -0.32209362, 0.047526798, -0.055033941]},
+             'probe_jacobian': {'shape': [5, 5],
+                                'norm': 0.42224289,
+                                'at': [0.21320927, 0.33278197, 0.17565872, 0.3018433]},
+             'probe_jacobian_wide': {'shape': [7, 7],
+                                     'norm': 2.2875338,
+                                     'at': [1.3799285, 0.57096923, -0.57517305, 2.5573002]},
+             'probe_jacobian_shifted': {'shape': [4, 4],
+                                        'norm': 0.46320094,
+                                        'at': [0.6359809, -0.087214164, -0.47058414, 0.058051182]},
+             'probe_jacobian_saturated': {'shape': [5, 5],
+                                          'norm': 2.0,
+                                          'at': [1.6246535, -2.0073682, -0.80642499, -1.3686291]},
+             'probe_jacobian_float32': {'shape': [5, 5],
+                                        'norm': 1.1138993,
+                                        'at': [0.90648117, -0.90541986, -0.15604206, -0.38219621]},
+             'probe_jacobian_precision': {'is': 'none'},
+             'probe_saturation': {'shape': [],
+                                  'norm': 0.42224289,
+                                  'at': [0.32370053, -0.057823633, -0.39991995, 0.39765314]},
+             'probe_saturation_tie': {'shape': [],
+                                      'norm': 0.70710678,
+                                      'at': [0.54208334, -0.096834035, -0.66972378, 0.66592768]},
+             'probe_saturation_wide': {'shape': [],
+                                       'norm': 0.93270069,
+                                       'at': [0.71502851, -0.12772777, -0.88339109, 0.87838389]},
+             'probe_saturation_saturated': {'shape': [],
+                                            'norm': 2.0,
+                                            'at': [1.5332432, -0.27388801, -1.8942649, 1.8835279]}}}]
 
 explain = Explainer("q1_2", globals(), mistakes=MISTAKES, hidden_topics=['shape and dtype', 'values', 'structure', 'shift', 'first order', 'saturated point', 'saturation is the frobenius norm', 'closed form'])
 

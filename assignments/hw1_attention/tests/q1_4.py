@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q1_4"
 points = 6
 
-MADE_FROM = "cc1fbb65acf5cb8e"
+MADE_FROM = "d3e83b92f58de5f8"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'concat-order-swapped',
@@ -266,7 +266,10 @@ MISTAKES = [{'label': 'concat-order-swapped',
                                           'at': [0.93400507, -0.42177244, 0.92463091, -0.55904139]}]},
              'probe_square_matrix': {'shape': [2, 6],
                                      'norm': 2.2321306,
-                                     'at': [-0.38153157, -1.3491598, -0.61244075, -1.6844447]}}},
+                                     'at': [-0.38153157, -1.3491598, -0.61244075, -1.6844447]},
+             'probe_large_scores': {'shape': [2, 3],
+                                    'norm': 1.5811388,
+                                    'at': [1.0728624, 0.27568102, -0.70950113, 1.2159562]}}},
  {'label': 'scores-for-weights',
   'hint': 'You mix the keys with the raw scores: your weights are negative in places and do not sum to 1. The '
           'softmax is missing.',
@@ -320,7 +323,10 @@ MISTAKES = [{'label': 'concat-order-swapped',
                                           'at': [-0.14131588, 0.089439363, -0.30777741, 0.18313161]}]},
              'probe_square_matrix': {'shape': [2, 6],
                                      'norm': 2.1514239,
-                                     'at': [-0.31988534, 0.85908592, -0.94369566, 1.9313516]}}},
+                                     'at': [-0.31988534, 0.85908592, -0.94369566, 1.9313516]},
+             'probe_large_scores': {'shape': [2, 3],
+                                    'norm': 149678.5,
+                                    'at': [78753.367, 45801.145, -71017.045, 130723.4]}}},
  {'label': 'scores-scaled',
   'hint': "You divide the scores by sqrt(D) before the softmax. That scale belongs to the Transformer's attention "
           "(q1_7); Luong's step has none.",
@@ -481,7 +487,10 @@ MISTAKES = [{'label': 'concat-order-swapped',
              'probe_gradient': {'error': 'RuntimeError'},
              'probe_square_matrix': {'shape': [2, 5],
                                      'norm': 1.0324995,
-                                     'at': [-0.61926732, -0.56258857, 0.52281945, 0.10278585]}}},
+                                     'at': [-0.61926732, -0.56258857, 0.52281945, 0.10278585]},
+             'probe_large_scores': {'shape': [2, 2],
+                                    'norm': 2.0,
+                                    'at': [-0.44003592, 1.4966889, 1.8087773, -0.92582386]}}},
  {'label': 'scores-returned',
   'hint': 'Your h_tilde is right, but the second thing you return is the scores. Return the weights, after the '
           'softmax: they are positive, and each row sums to 1.',
@@ -517,15 +526,24 @@ MISTAKES = [{'label': 'concat-order-swapped',
                                                  'at': [-0.50527982, 1.2660351, 0.94329676, -0.92433862]},
                                                 {'shape': [1, 1],
                                                  'norm': 0.19700976,
-                                                 'at': [0.15103194, -0.026979306, -0.18659434, 0.18553669]}]}}},
+                                                 'at': [0.15103194, -0.026979306, -0.18659434, 0.18553669]}]},
+             'probe_large_scores': {'shape': [2, 3],
+                                    'norm': 149678.5,
+                                    'at': [78753.367, 45801.145, -71017.045, 130723.4]}}},
  {'label': 'square-matrix-not-transposed',
   'hint': 'You tell by its shape whether W_f must be transposed, and a square one fools you. W_f is [E, 2D], also '
           'where E happens to be 2D: multiply by its transpose always.',
   'prints': {'probe_square_matrix': {'shape': [2, 6],
                                      'norm': 1.7932573,
-                                     'at': [0.48420166, -1.6771258, -1.9820119, 0.11457197]}}}]
+                                     'at': [0.48420166, -1.6771258, -1.9820119, 0.11457197]}}},
+ {'label': 'exponentials-overflow',
+  'hint': 'Your weights are NaN where scores are large: the exponential of 1000 is infinity. Use your softargmax, or '
+          '`torch.softmax`: both subtract the largest score first.',
+  'prints': {'probe_large_scores': {'shape': [2, 3],
+                                    'norm': 42.376173,
+                                    'at': [3.5880688, 23.913477, -19.402942, 41.358956]}}}]
 
-explain = Explainer("q1_4", globals(), mistakes=MISTAKES, hidden_topics=['shapes', 'weights', 'attentional state', 'default kind', 'float32', 'order of the keys', 'rows of the batch', 'gradients', 'sizes that coincide', 'memory layout', 'device', 'with your own scores'])
+explain = Explainer("q1_4", globals(), mistakes=MISTAKES, hidden_topics=['shapes', 'weights', 'attentional state', 'default kind', 'float32', 'order of the keys', 'rows of the batch', 'gradients', 'large scores', 'key of zeros', 'sizes that coincide', 'memory layout', 'device', 'with your own scores'])
 
 """Public checks of q1_4: luong_step."""
 
@@ -643,3 +661,8 @@ def probe_square_matrix(luong_step):
     x = _inputs()
     square = torch.arange(36, dtype=F64).reshape(6, 6).sin()
     return luong_step(x["query"], x["keys"], square)[0]
+
+
+def probe_large_scores(luong_step):
+    x = torch.linspace(-40, 40, 24, dtype=torch.float64).reshape(2, 3, 4)
+    return luong_step(x[:, 1] * 30, x, torch.full((2, 8), 0.01, dtype=torch.float64))[1]

@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q1_5"
 points = 11
 
-MADE_FROM = "fe6d6281f1b571ce"
+MADE_FROM = "d97f9d4a575036bc"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'padding-attended',
@@ -46,7 +46,10 @@ MISTAKES = [{'label': 'padding-attended',
           'It also lets later target tokens change earlier logits.',
   'prints': {'probe_weights_sum_to_one_over_the_source': {'is': False},
              'probe_weights_sum_to_one_with_padding': {'is': False},
-             'probe_future_moves_the_past': {'is': True}}},
+             'probe_future_moves_the_past': {'is': True},
+             'probe_weights_of_one_symbol': {'list': [{'is': True}, {'is': True}, {'is': True}, {'is': True},
+                                                      {'is': True}, {'is': True}, {'is': True}, {'is': True},
+                                                      {'is': True}, {'is': True}, {'is': True}]}}},
  {'label': 'decoder-sees-the-future',
   'hint': 'A later target token changes earlier logits: your decoder runs in both directions, or `tgt_in` is shifted '
           'once more than it should be. At step t it may know only the target tokens up to t, or there is nothing '
@@ -57,19 +60,24 @@ MISTAKES = [{'label': 'padding-attended',
           'step needs weights of its own, from its own state.',
   'prints': {'probe_weights_equal_at_all_steps': {'is': True}, 'probe_future_moves_the_past': {'is': True}}},
  {'label': 'batch-not-first',
-  'hint': "The sentences of a batch influence one another: your encoder's GRU takes the first axis as time. The "
-          "card's shapes are batch first, and nn.GRU has to be told.",
+  'hint': "The sentences of a batch influence one another: one of your GRUs takes the first axis as time. The card's "
+          'shapes are batch first, and nn.GRU has to be told.',
   'prints': {'probe_rows_move_each_other': {'is': True}, 'probe_order_of_rows_matters': {'is': True}}},
  {'label': 'last-state-only',
   'hint': 'All your weight lies on the last source token: the decoder is offered one encoder state, not all of them. '
           'Keep the state of every step and attend over the whole list.',
   'prints': {'probe_weights_equal_at_all_steps': {'is': True},
-             'probe_far_source_token_moves_the_logits': {'is': False}}},
+             'probe_far_source_token_moves_the_logits': {'is': False},
+             'probe_last_token_moves_the_ratio_of_the_others': {'is': False},
+             'probe_source_moves_the_weights': {'is': False}}},
  {'label': 'scores-for-weights',
-  'hint': 'The second thing you return is the scores before the softmax: they are negative in places and their rows '
-          'do not sum to 1. Return the weights with which the encoder states were mixed.',
+  'hint': 'The rows of the second thing you return do not sum to 1: these look like the scores before the softmax. '
+          'Return the weights with which the encoder states were mixed.',
   'prints': {'probe_weights_sum_to_one_over_the_source': {'is': False},
-             'probe_weights_sum_to_one_with_padding': {'is': False}}},
+             'probe_weights_sum_to_one_with_padding': {'is': False},
+             'probe_weights_of_one_symbol': {'list': [{'is': True}, {'is': True}, {'is': True}, {'is': True},
+                                                      {'is': True}, {'is': True}, {'is': True}, {'is': True},
+                                                      {'is': True}, {'is': True}, {'is': True}]}}},
  {'label': 'weights-transposed',
   'hint': 'Your weights have shape [B, S, T]: the card asks for target steps first, source places last, so that each '
           'row sums to 1.',
@@ -107,7 +115,12 @@ MISTAKES = [{'label': 'padding-attended',
              'probe_rows_move_each_other': {'error': 'Wrong'},
              'probe_order_of_rows_matters': {'error': 'Wrong'},
              'probe_logits_are_probabilities': {'error': 'Wrong'},
-             'probe_same_call_again_moves_the_logits': {'error': 'Wrong'}}},
+             'probe_same_call_again_moves_the_logits': {'error': 'Wrong'},
+             'probe_weights_of_one_symbol': {'list': [{'is': True}, {'is': True}, {'is': True}, {'is': True},
+                                                      {'is': True}, {'is': True}, {'is': True}, {'is': True},
+                                                      {'is': True}, {'is': True}, {'is': True}]},
+             'probe_last_token_moves_the_ratio_of_the_others': {'error': 'Wrong'},
+             'probe_source_moves_the_weights': {'error': 'Wrong'}}},
  {'label': 'another-result-every-time',
   'hint': 'In eval mode the same call gives another result the second time. Either dropout is always on (`F.dropout` '
           'needs `training=self.training`, or use `nn.Dropout`), or your model keeps something from one call for the '
@@ -118,9 +131,26 @@ MISTAKES = [{'label': 'padding-attended',
              'probe_future_moves_the_past': {'is': True},
              'probe_rows_move_each_other': {'is': True},
              'probe_order_of_rows_matters': {'is': True},
-             'probe_same_call_again_moves_the_logits': {'is': True}}}]
+             'probe_same_call_again_moves_the_logits': {'is': True}}},
+ {'label': 'a-symbol-taken-for-padding',
+  'hint': 'You take a source symbol, such as 0, for padding wherever it stands. Every symbol is a real one here: '
+          'only `key_padding_mask` says what is padding.',
+  'prints': {'probe_weights_of_one_symbol': {'list': [{'is': True}, {'is': False}, {'is': False}, {'is': False},
+                                                      {'is': False}, {'is': False}, {'is': False}, {'is': False},
+                                                      {'is': False}, {'is': False}, {'is': False}]}}},
+ {'label': 'decoder-starts-from-zeros',
+  'hint': "The encoder's last state is not handed over: your decoder starts from zeros, so where it looks does not "
+          "depend on what was read. Start it from the encoder's last real state.",
+  'prints': {'probe_last_token_moves_the_ratio_of_the_others': {'is': False}}},
+ {'label': 'weights-ignore-the-source',
+  'hint': 'Your weights do not depend on what stands in the source: they follow from the places alone. Score each '
+          "step's state against the encoder's states.",
+  'prints': {'probe_more_padding_moves_the_logits': {'is': True},
+             'probe_far_source_token_moves_the_logits': {'is': False},
+             'probe_last_token_moves_the_ratio_of_the_others': {'is': False},
+             'probe_source_moves_the_weights': {'is': False}}}]
 
-explain = Explainer("q1_5", globals(), mistakes=MISTAKES, hidden_topics=['shapes', 'weights are distributions', 'no weight on padding', 'content of padding', 'amount of padding', 'nothing but padding', 'content of nothing but padding', 'same call again', 'weights are those used', 'every source token counts', 'any distance', 'target is causal', 'rows keep apart', 'gradients reach every parameter', 'learns to reverse', 'device'])
+explain = Explainer("q1_5", globals(), mistakes=MISTAKES, hidden_topics=['shapes', 'weights are distributions', 'every symbol is real', 'start of the decoder', 'no weight on padding', 'content of padding', 'amount of padding', 'nothing but padding', 'content of nothing but padding', 'same call again', 'weights are those used', 'every source token counts', 'any distance', 'target is causal', 'rows keep apart', 'rows keep apart in training', 'gradients reach every parameter', 'learns to reverse', 'device'])
 
 """Public checks of q1_5: AttentionSeq2Seq. They look at an untrained model, in eval mode."""
 
@@ -323,3 +353,24 @@ def probe_same_call_again_moves_the_logits(AttentionSeq2Seq):
     before = _run(model, src, tgt_in, padding)[0]
     _run(model, (src + 3) % VOCAB_SRC, tgt_in, padding)
     return _moves(_run(model, src, tgt_in, padding)[0], before)
+
+
+def probe_weights_of_one_symbol(AttentionSeq2Seq):
+    src = torch.arange(VOCAB_SRC)[:, None].repeat(1, 3)
+    weights = _run(_model(AttentionSeq2Seq), src, torch.zeros_like(src))[1]
+    return [_moves(weights[c].sum(-1), torch.ones(3)) for c in range(VOCAB_SRC)]
+
+
+def probe_last_token_moves_the_ratio_of_the_others(AttentionSeq2Seq):
+    src, tgt_in, _ = _batch()
+    model = _model(AttentionSeq2Seq)
+    other = src.clone()
+    other[:, -1] = (other[:, -1] + 4) % VOCAB_SRC
+    logs = [_run(model, x, tgt_in)[1].double().clamp_min(1e-30).log() for x in (src, other)]
+    return _moves(*(log[:, :, 1] - log[:, :, 0] for log in logs))
+
+
+def probe_source_moves_the_weights(AttentionSeq2Seq):
+    src, tgt_in, _ = _batch()
+    model = _model(AttentionSeq2Seq)
+    return _moves(_run(model, (src + 3) % VOCAB_SRC, tgt_in)[1], _run(model, src, tgt_in)[1])

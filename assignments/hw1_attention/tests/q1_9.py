@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q1_9"
 points = 7
 
-MADE_FROM = "18b7acd6077e935d"
+MADE_FROM = "77dea70420a4aa60"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'only-the-runner-up-counts',
@@ -166,8 +166,8 @@ MISTAKES = [{'label': 'only-the-runner-up-counts',
              'probe_tiny_gap': {'shape': [], 'norm': 29.1, 'at': [22.308689, -3.9850706, -27.561554, 27.405331]},
              'probe_small_gap': {'shape': [], 'norm': 29.1, 'at': [22.308689, -3.9850706, -27.561554, 27.405331]}}},
  {'label': 'ties-before-even',
-  'hint': 'You ask for p >= 1 / m first. For a single score, or scores that are all equal, 1 / m is 1 / n, and an '
-          'even spread is enough: the answer there is 0.',
+  'hint': 'For a single score, or scores that are all equal, 1 / m is 1 / n, and an even spread is enough at p = 1 / '
+          'n: the answer there is 0. Ask for p <= 1 / n first, with equality, and for p >= 1 / m after it.',
   'prints': {'probe_one_score': {'list': [{'shape': [],
                                            'norm': 29.1,
                                            'at': [22.308689, -3.9850706, -27.561554, 27.405331]},
@@ -182,7 +182,7 @@ MISTAKES = [{'label': 'only-the-runner-up-counts',
           'of millions, and that is the answer.',
   'prints': {'probe_tiny_gap': {'shape': [], 'norm': 29.1, 'at': [22.308689, -3.9850706, -27.561554, 27.405331]}}}]
 
-explain = Explainer("q1_9", globals(), mistakes=MISTAKES, hidden_topics=['reaches p', 'near the ends', 'two scores', 'nine digits', 'small gaps', 'no focus needed', 'even is all there is', 'certainty', 'tie within reach', 'tie out of reach', 'scale and shift', 'float32'])
+explain = Explainer("q1_9", globals(), mistakes=MISTAKES, hidden_topics=['reaches p', 'near the ends', 'two scores', 'nine digits', 'very close to one', 'any dtype', 'small gaps', 'no focus needed', 'even is all there is', 'certainty', 'tie within reach', 'tie out of reach', 'scale and shift', 'float32'])
 
 """Public checks of q1_9: beta_to_focus."""
 

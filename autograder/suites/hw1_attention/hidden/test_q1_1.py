@@ -110,8 +110,12 @@ def test_blocked_entries(softargmax, rng):
     check((weights[blocked] == 0).all(), "an entry of -inf has a weight that is not exactly 0")
     for low in (-1e4, -3e4):  # real scores, far below 0
         weights = softargmax(torch.tensor([low, -math.inf, low, -math.inf], dtype=torch.float32))
-        same(weights, torch.tensor([0.5, 0.0, 0.5, 0.0]), f"the weights of two scores of {low:.0f} between two of -inf "
-             "(a number in place of -inf is a score like any other)", rtol=0, atol=1e-6)
+        weights = tensor(weights, "the weights", (4,), torch.float32)
+        check((weights[1::2] == 0).all(), f"beside scores of {low:.0f} an entry of -inf has a weight that is not "
+              "exactly 0: a number in place of -inf is a score like any other")
+        # exp(z - logsumexp(z)) loses digits in float32 at this size, and is still right
+        same(weights, torch.tensor([0.5, 0.0, 0.5, 0.0]), f"the weights of two scores of {low:.0f} between two of -inf",
+             rtol=0, atol=2e-3)
 
 
 @pytest.mark.weight(2)

@@ -69,7 +69,7 @@ def test_jacobian_values(key_jacobian, rng):
                 "k_j stands where q belongs; the score is q . k_j": slope * torch.outer(along, K[j]),
                 "the sign is turned round": -slope * torch.outer(along, q),
                 "the weight a_j is missing": beta * torch.outer(along, q),
-            })
+            }, rtol=1e-9, atol=1e-10)
 
 
 def test_jacobian_first_order(key_jacobian, rng):
@@ -152,6 +152,35 @@ def test_limit_of_a_small_product(elongated_limit, rng, sign):
         same_or_because(got, expected, what, {
             "a small product is taken for 0; stretched without end it grows beyond all bounds": _output(q, K, V, 0.8),
         })
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, F64], ids=["float32", "float64"])
+def test_large_scores(key_jacobian, elongated_limit, rng, dtype):
+    """Scores in the thousands give finite results, and the right ones: the exponential of a large score is infinity."""
+    q, K, V = _draw(rng, dtype=dtype)
+    q[0], K[:, 0] = 40.0, K.new_tensor([30.0, -25.0, 30.0, -10.0, 28.0, -50.0])
+    q[1:] = 0.0
+    size = 1e-6 if dtype == F64 else 1e-2  # exp(z - logsumexp(z)) loses digits in float32 here, and is still right
+    close = {"rtol": size, "atol": size}
+    for j in (0, 2, 3):
+        J = tensor(key_jacobian(q, K, V, j, 1.0), f"the Jacobian by key {j}", (3, 4), dtype)
+        check(J.isfinite().all(), "the Jacobian is not finite where scores are near 1000: use a softmax that subtracts "
+              "the largest score first")
+        same(J, _true_jacobian(q, K, V, j, 1.0), f"the Jacobian by key {j} with scores near 1000", **close)
+        limit = tensor(elongated_limit(q, K, V, j, 1.0), f"the limit for key {j}", (3,), dtype)
+        check(limit.isfinite().all(), "the limit is not finite where scores are near 1000")
+        same(limit, _stretched(q, K, V, j, 1.0), f"the limit for key {j} with scores near 1000", **close)
+
+
+def test_limit_falls_from_the_top(elongated_limit, rng):
+    """The key that is stretched may have had all the weight before; the others then share it by their own scores."""
+    q, K, V = _draw(rng, 4)
+    q[0], q[1:] = 1.0, 0.0
+    K[:, 0] = torch.tensor([-60.0, -1.0, -61.0, -60.5], dtype=F64)  # the weight of key 1 is 1, up to rounding
+    others = torch.tensor([0, 2, 3])
+    got = tensor(elongated_limit(q, K, V, 1, 1.0), "the limit", (3,), F64)
+    same(got, _output(q, K[others], V[others], 1.0), "the limit for a key with q . k = -1 among others near -60 (leave "
+         "the key out before the softmax: dividing by 1 - a_j fails where a_j is 1)")
 
 
 def test_limit_is_approached(elongated_limit, rng):

@@ -75,7 +75,7 @@ def test_last_line(equivariance_lines, rng):
 @pytest.mark.weight(3)
 def test_every_step(equivariance_lines, rng):
     """Every line equals the one before it; the first step that fails is named."""
-    for N, D in ((5, 3), (4, 6), (6, 2)):
+    for N, D in ((5, 3), (4, 6), (6, 2), (4, 4)):
         X, P, *weights = _draw(rng, N, D)
         lines = _lines(equivariance_lines, X, P, *weights)
         check((lines[0] - lines[0].mean(0)).abs().max() > 1e-6, "all rows of the first line are equal")
@@ -87,7 +87,7 @@ def test_every_step(equivariance_lines, rng):
 @pytest.mark.weight(2)
 def test_every_line_is_right(equivariance_lines, rng):
     """Every line, not only the first and the last, is Sa(P X) = P Sa(X)."""
-    for N, D in ((5, 4), (7, 3)):
+    for N, D in ((5, 4), (7, 3), (5, 5)):
         X, P, *weights = _draw(rng, N, D)
         expected = P @ _attend(X, *weights)
         for i, line in enumerate(_lines(equivariance_lines, X, P, *weights)):

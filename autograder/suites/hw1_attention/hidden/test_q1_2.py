@@ -40,6 +40,8 @@ def test_values(softmax_jacobian, rng):
             "the whole Jacobian has the wrong sign": torch.outer(a, a) - torch.diag(a),
             "the outer product is missing": torch.diag(a),
             "the diagonal is missing": -torch.outer(a, a),
+            "y * y.T of a vector is no outer product; a vector has no transpose, so it squares each entry":
+                torch.diag(a) - a * a,
             "that is the sigmoid's derivative on the diagonal": torch.diag(torch.sigmoid(z) * (1 - torch.sigmoid(z))),
         }
         same_or_because(softmax_jacobian(z), _true_jacobian(z), "the Jacobian", causes, **TIGHT)
@@ -116,7 +118,8 @@ def test_saturation_is_the_frobenius_norm(saturation, rng):
 def test_closed_form(softmax_jacobian, in_box, rng):
     """The Jacobian is a formula in the weights: it comes out right with autograd switched off."""
     z = torch.randn(5, generator=rng, dtype=F64)
-    tensor(softmax_jacobian(z), "the Jacobian", (5, 5), F64)
+    usual = tensor(softmax_jacobian(z), "the Jacobian", (5, 5), F64)
+    same(usual, _true_jacobian(z), "the Jacobian", rtol=0, atol=1e-6)
     try:
         J = in_box(without_autograd, softmax_jacobian, z)
     except StudentRaised as error:

@@ -155,9 +155,42 @@ def test_gradients(luong_step, reference, rng):
             same(mine, theirs, f"the gradient of {name} with {kind} scores")
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, F64], ids=["float32", "float64"])
+def test_large_scores(luong_step, reference, rng, dtype):
+    """Scores of 1000 and more give weights all the same, neither NaN nor infinity: long vectors have such scores."""
+    query, keys, W_f, parameters = _draw(rng, dtype=dtype)
+    query, W_f = query.sign() * (40 + 10 * query.abs()), W_f / 40
+    keys = keys.sign() * (40 + 10 * keys.abs())
+    parameters["concat"]["v"] = 1e3 * parameters["concat"]["v"]
+    parameters["location"]["W"] = 20 * parameters["location"]["W"]
+    for kind in KINDS:
+        scores = reference.luong_scores(query, keys, kind, **parameters[kind])
+        got = luong_step(query, keys, W_f, kind, **parameters[kind])
+        check(isinstance(got, (tuple, list)) and len(got) == 2, "luong_step returns the pair (h_tilde, weights)")
+        h_tilde, weights = tensor(got[0], "h_tilde", (3, 6), dtype), tensor(got[1], "the weights", (3, 5), dtype)
+        largest = scores.abs().max().item()
+        check(weights.isfinite().all() and h_tilde.isfinite().all(), f"{kind} scores up to {largest:.0f} give results "
+              "that are not finite: the exponential of a large score is infinity. Use your softargmax")
+        if dtype == F64:  # float32 has too few digits left for scores of this size
+            expected = _step(scores, query, keys, W_f)
+            same(weights, expected[1], f"the {kind} weights for large scores", rtol=0, atol=1e-6)
+            same(h_tilde, expected[0], f"h_tilde with large {kind} scores", rtol=0, atol=1e-5)
+
+
+def test_key_of_zeros(luong_step, reference, rng):
+    """A key of zeros is a key like any other: there is no mask here."""
+    query, keys, W_f, parameters = _draw(rng)
+    keys[0, 1], keys[1], query[2] = 0.0, 0.0, 0.0
+    for kind in KINDS:
+        expected = _step(reference.luong_scores(query, keys, kind, **parameters[kind]), query, keys, W_f)
+        got = _run(luong_step, query, keys, W_f, kind, **parameters[kind])
+        same(got[1], expected[1], f"the {kind} weights with zeros among keys and queries")
+        same(got[0], expected[0], f"h_tilde with {kind} scores and zeros among keys and queries")
+
+
 def test_sizes_that_coincide(luong_step, reference, rng):
-    """Axes of the same length are not mixed up: a square W_f, as many keys as features, as many rows as keys."""
-    for B, S, D, width, K in ((3, 5, 4, 8, 7), (3, 4, 4, 4, 4), (4, 4, 4, 8, 8), (5, 5, 3, 6, 6)):
+    """Sizes are not mixed up: a square W_f, as many keys as features or rows, wide vectors."""
+    for B, S, D, width, K in ((3, 5, 4, 8, 7), (3, 4, 4, 4, 4), (4, 4, 4, 8, 8), (5, 5, 3, 6, 6), (2, 3, 70, 5, 9)):
         query, keys, W_f, parameters = _draw(rng, B, S, D, width, K)
         for kind in KINDS:
             scores = reference.luong_scores(query, keys, kind, **parameters[kind])

@@ -66,7 +66,7 @@ def test_shapes(AttentionSeq2Seq, rng):
     """Logits are [B, T, vocab_tgt] and weights [B, T, S], for any lengths, with and without a mask."""
     model = AttentionSeq2Seq(VOCAB_SRC, VOCAB_TGT, D)
     model.eval()
-    for B, S, T in ((3, 6, 4), (2, 3, 8), (1, 5, 1), (4, 1, 2)):
+    for B, S, T in ((3, 6, 4), (2, 3, 8), (1, 5, 1), (4, 1, 2), (1, 1, 3), (1, 1, 1), (2, 4, 1)):
         src = torch.randint(VOCAB_SRC, (B, S), generator=rng)
         tgt_in = torch.randint(VOCAB_TGT, (B, T), generator=rng)
         padding = torch.arange(S) >= torch.randint(1, S + 1, (B, 1), generator=rng)
@@ -93,6 +93,43 @@ def test_weights_are_distributions(AttentionSeq2Seq, rng):
     check((weights - weights.mean(-1, keepdim=True)).abs().max() > 1e-6, "every source position has the same weight")
     check((weights - weights.mean(1, keepdim=True)).abs().max() > 1e-6, "every target step has the same weights: "
           "the query of a step is the decoder's state at that step")
+
+
+def test_every_symbol_is_real(AttentionSeq2Seq, rng):
+    """Only the mask says what is padding: no source symbol is, not 0 and not the last, so all rows sum to 1."""
+    src = torch.arange(VOCAB_SRC)[:, None].repeat(1, 4)  # row c is nothing but the symbol c
+    tgt_in = torch.randint(VOCAB_TGT, (VOCAB_SRC, 3), generator=rng)
+    model = _lively(AttentionSeq2Seq, rng)
+    padded = torch.arange(4).repeat(VOCAB_SRC, 1) >= 3
+    for told, mask in (("no mask", None), ("a mask that is False everywhere", padded & False), ("a mask", padded)):
+        got = model(src, tgt_in) if mask is None else model(src, tgt_in, key_padding_mask=mask)
+        check(isinstance(got, (tuple, list)) and len(got) == 2, "forward returns the pair (logits, weights)")
+        weights = tensor(got[1], "the weights", (VOCAB_SRC, 3, 4))
+        lost = [c for c in range(VOCAB_SRC) if not torch.allclose(weights[c].sum(-1), torch.ones(3).to(weights))]
+        check(not lost or len(lost) == VOCAB_SRC, f"with {told}, a source of nothing but the symbol {(lost or [0])[0]} "
+              "has weights that do not sum to 1: every symbol is a real one, and only the mask tells padding",
+              mistake="a-symbol-taken-for-padding")
+        same(weights.sum(-1), torch.ones(VOCAB_SRC, 3).to(weights), f"the sum of the weights with {told}", rtol=0,
+             atol=1e-5)
+
+
+def test_start_of_the_decoder(AttentionSeq2Seq, rng):
+    """The decoder starts from the encoder's last real state: the last source token has a say in where it looks."""
+    src, tgt_in, padding = _batch(rng)
+    model = _lively(AttentionSeq2Seq, rng)
+    slack = _precise(model, src, tgt_in)["rtol"]
+    for mask in (None, padding):
+        lengths = LENGTHS if mask is not None else (6, 6, 6)
+        other = src.clone()
+        for row, length in enumerate(lengths):
+            other[row, length - 1] = (other[row, length - 1] + 4) % VOCAB_SRC
+        before, after = (_run(model, x, tgt_in, mask)[1].detach().double().clamp_min(1e-30).log() for x in (src, other))
+        # among the tokens before it, weights are shared in a way that depends on the decoder's state and on them alone
+        ratios = [(w[:2, :, 1:3] - w[:2, :, :1]) for w in (before, after)]
+        moved = (ratios[0] - ratios[1]).abs().amax((1, 2))
+        check((moved > slack).all(), "another token at the end of the source leaves the weights on the tokens before "
+              "it in the same ratios at every step, so the decoder's states do not depend on it: start the decoder "
+              "from the encoder's last real state", mistake="decoder-starts-from-zeros")
 
 
 def test_no_weight_on_padding(AttentionSeq2Seq, rng):
@@ -167,7 +204,9 @@ def test_content_of_nothing_but_padding(AttentionSeq2Seq, rng):
     padding[1] = True
     model = _lively(AttentionSeq2Seq, rng)
     close = _precise(model, src, tgt_in)
-    logits, _ = _run(model, src, tgt_in, padding)
+    logits, weights = _run(model, src, tgt_in, padding)
+    check(weights[1].abs().max() < 1e-6, "a source that is all padding has weights that are not 0, so its tokens reach "
+          "the logits through the attention")
     junk = torch.where(padding, (src + 1 + torch.randint(VOCAB_SRC - 1, (3, 6), generator=rng)) % VOCAB_SRC, src)
     other, _ = _run(model, junk, tgt_in, padding)
     kept = [torch.allclose(a, b, **close) for a, b in zip(other, logits, strict=True)]
@@ -266,6 +305,19 @@ def test_rows_keep_apart(AttentionSeq2Seq, rng):
     for row in range(3):
         alone, _ = _run(model, src[row : row + 1], tgt_in[row : row + 1], padding[row : row + 1])
         same(alone, logits[row : row + 1], f"the logits of row {row} as a batch of its own", **close)
+
+
+@pytest.mark.weight(0.5)
+def test_rows_keep_apart_in_training(AttentionSeq2Seq, rng):
+    """In training mode too a row does not depend on the other rows of its batch (not tried where there is dropout)."""
+    src, tgt_in, _ = _batch(rng)
+    model = _lively(AttentionSeq2Seq, rng)
+    model.train()
+    logits, again = (_run(model, src, tgt_in)[0].detach() for _ in range(2))
+    if torch.equal(logits, again):
+        alone = torch.cat([_run(model, src[row : row + 1], tgt_in[row : row + 1])[0].detach() for row in range(3)])
+        check(torch.allclose(alone, logits, rtol=1e-3, atol=1e-3), "in training mode the logits of a row change with "
+              "the other rows of its batch: is there a batch norm?", mistake="rows-meet-in-training")
 
 
 @pytest.mark.weight(2)

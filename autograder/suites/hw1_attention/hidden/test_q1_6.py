@@ -58,14 +58,15 @@ def test_values(kernel_regression, rng, kernel):
 @pytest.mark.weight(2)
 def test_query_comes_first(kernel_regression, rng):
     """The kernel is called as kernel(query, point): a kernel that is not symmetric tells."""
-    x, xs, ys = _draw(rng)
-    got, expected = kernel_regression(x, xs, ys, lopsided_kernel), _estimate(x, xs, ys, lopsided_kernel)
-    same_or_because(got, expected, "the estimate with lopsided_kernel", {
-        "you call the kernel with the point first, and the query comes first":
-            _estimate(x, xs, ys, lambda a, b: lopsided_kernel(b, a)),
-        "you take the mean of kernel(query, point) and kernel(point, query); only the first is asked for":
-            _estimate(x, xs, ys, lambda a, b: lopsided_kernel(a, b) + lopsided_kernel(b, a)),
-    })
+    for T, S in ((3, 6), (6, 3), (4, 4), (1, 5), (5, 2)):
+        x, xs, ys = _draw(rng, T, S)
+        got, expected = kernel_regression(x, xs, ys, lopsided_kernel), _estimate(x, xs, ys, lopsided_kernel)
+        same_or_because(got, expected, f"the estimate with lopsided_kernel for T={T} queries and S={S} points", {
+            "you call the kernel with the point first, and the query comes first":
+                _estimate(x, xs, ys, lambda a, b: lopsided_kernel(b, a)),
+            "you take the mean of kernel(query, point) and kernel(point, query); only the first is asked for":
+                _estimate(x, xs, ys, lambda a, b: lopsided_kernel(a, b) + lopsided_kernel(b, a)),
+        })
 
 
 def test_constant_targets(kernel_regression, rng):

@@ -246,6 +246,58 @@ def test_beta(attention, rng):
             same(out, expected[0], f"the output at beta = {beta}")
 
 
+@pytest.mark.weight(0.5)
+@pytest.mark.parametrize("lead", [(4,), (4, 2)], ids=["three-axes", "four-axes"])
+def test_beta_zero_with_masks(attention, rng, lead):
+    """At beta = 0 the keys that are not blocked share the weight evenly: a blocked key stays blocked, no NaN."""
+    padding = torch.tensor([[0] * 6, [0, 1, 0, 0, 1, 1], [1, 1, 1, 0, 0, 0], [1] * 6], dtype=torch.bool)
+    for T in (4, 6, 8):
+        q, k, v = _draw(rng, *lead, T=T)
+        for mask in (None, padding):
+            for causal in (False, True):
+                got = attention(q, k, v, key_padding_mask=mask, causal=causal, beta=0.0)
+                check(isinstance(got, (tuple, list)) and len(got) == 2, "attention returns the pair (out, weights)")
+                out, weights = tensor(got[0], "the output", dtype=F64), tensor(got[1], "the weights", dtype=F64)
+                told = " and ".join(["a padding mask"] * (mask is not None) + ["causal=True"] * causal) or "no mask"
+                check(not weights.isnan().any(), f"beta = 0 with {told} gives NaN: 0 times -inf has no value, so "
+                      "multiply by beta before you block keys", mistake="beta-after-the-mask")
+                by_hand = _by_hand if len(lead) == 1 else _per_head
+                expected = by_hand(q, k, v, mask, causal=causal, beta=0.0)
+                same(weights, expected[1], f"the weights at beta = 0 with {told}")
+                same(out, expected[0], f"the output at beta = 0 with {told}")
+
+
+@pytest.mark.weight(0.5)
+def test_half_precision(attention, rng):
+    """q, k and v of 16 bits give results of 16 bits, with masks and without."""
+    padding = _padding([6, 4, 0])
+    for lead in ((3,), (3, 2)):
+        inputs = [x.to(torch.bfloat16) for x in _draw(rng, *lead)]
+        for options in ({}, {"beta": 0.3}, {"causal": True}, {"key_padding_mask": padding},
+                        {"key_padding_mask": padding, "causal": True}):
+            out, weights = _run(attention, *inputs, **options)
+            by_hand = _by_hand if len(lead) == 1 else _per_head
+            more = {name: value for name, value in options.items() if name != "key_padding_mask"}
+            expected = by_hand(*(x.double() for x in inputs), options.get("key_padding_mask"), **more)
+            same(weights.double(), expected[1], "the weights in bfloat16", rtol=0, atol=0.05)
+            same(out.double(), expected[0], "the output in bfloat16", rtol=0, atol=0.2)
+
+
+@pytest.mark.weight(0.5)
+@pytest.mark.parametrize("T, S", [(150, 150), (3, 1100), (140, 2)], ids=["square", "many-keys", "many-queries"])
+def test_many_keys(attention, rng, T, S):
+    """The masks grow with the sequences: there is no largest number of queries or keys."""
+    q, k, v = _draw(rng, 1, T=T, S=S, D=3, Dv=2)
+    padding = torch.rand(1, S, generator=rng) < 0.3
+    for options in ({"causal": True}, {"key_padding_mask": padding, "causal": True}):
+        out, weights = _run(attention, q, k, v, **options)
+        seen = _visible(T, S, options.get("key_padding_mask"), causal=True)
+        scores = (q @ k.mT / math.sqrt(3)).masked_fill(~seen, -math.inf)
+        expected = torch.softmax(scores, -1).masked_fill(~seen, 0.0)
+        same(weights, expected, f"the causal weights for {T} queries and {S} keys")
+        same(out, expected @ v, f"the output for {T} queries and {S} keys")
+
+
 def test_large_scores(attention, rng):
     """Scores of +-10000 and beyond are finite in float32 and float64, and blocked keys stay blocked."""
     for dtype in (torch.float32, F64):

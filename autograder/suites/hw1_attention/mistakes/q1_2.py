@@ -101,3 +101,13 @@ weight times (1 minus the weight)."""
 def softmax_jacobian(z):
     y = torch.softmax(z, -1)
     return torch.outer(y, y) - torch.diag(y)
+
+
+# %% vector-times-itself
+"""For a vector `y * y.T` is no outer product: a vector has no transpose, so each entry is squared and taken off every
+row. Use `torch.outer(y, y)`, or `y[:, None] * y`."""
+
+
+def softmax_jacobian(z):
+    y = torch.softmax(z, -1)
+    return torch.diag(y) - y * y

@@ -106,3 +106,15 @@ def luong_step(query, keys, W_f, kind="dot", W=None, v=None):
     weights = softargmax(luong_scores(query, keys, kind, W, v))
     pair = torch.cat([query, torch.einsum("bs,bsd->bd", weights, keys)], -1)
     return torch.tanh(pair @ (W_f if W_f.shape[0] == pair.shape[1] else W_f.T)), weights
+
+
+# %% exponentials-overflow
+"""Your weights are NaN where scores are large: the exponential of 1000 is infinity. Use your softargmax, or
+`torch.softmax`: both subtract the largest score first."""
+
+
+def luong_step(query, keys, W_f, kind="dot", W=None, v=None):
+    e = torch.exp(luong_scores(query, keys, kind, W, v))
+    weights = e / e.sum(-1, keepdim=True)
+    context = torch.einsum("bs,bsd->bd", weights, keys)
+    return torch.tanh(torch.cat([query, context], -1) @ W_f.T), weights

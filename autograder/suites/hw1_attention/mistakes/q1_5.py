@@ -192,6 +192,35 @@ class AttentionSeq2Seq(nn.Module):
         return self.out(h_tilde), weights
 
 
+# %% rows-meet-in-training
+"""In training mode the rows of a batch influence each other: a batch norm takes its mean and variance over all of them.
+Leave it out; `nn.LayerNorm` looks at one state only."""
+
+
+class AttentionSeq2Seq(nn.Module):
+    def __init__(self, vocab_src, vocab_tgt, d_model):
+        super().__init__()
+        self.src_embed = nn.Embedding(vocab_src, d_model)
+        self.tgt_embed = nn.Embedding(vocab_tgt, d_model)
+        self.encoder = nn.GRU(d_model, d_model, batch_first=True)
+        self.decoder = nn.GRU(d_model, d_model, batch_first=True)
+        self.W = nn.Linear(d_model, d_model, bias=False)
+        self.W_f = nn.Linear(2 * d_model, d_model, bias=False)
+        self.norm = nn.BatchNorm1d(d_model)
+        self.out = nn.Linear(d_model, vocab_tgt)
+
+    def forward(self, src, tgt_in, key_padding_mask=None):
+        pad = torch.zeros_like(src, dtype=torch.bool) if key_padding_mask is None else key_padding_mask
+        keys, _ = self.encoder(self.src_embed(src))  # [B, S, D]
+        last = (~pad * torch.arange(1, src.shape[1] + 1, device=src.device)).argmax(1)
+        h = keys[torch.arange(len(src), device=src.device), last] * ~pad.all(1, keepdim=True)
+        states, _ = self.decoder(self.tgt_embed(tgt_in), h[None])  # [B, T, D]
+        scores = self.W(states) @ keys.transpose(1, 2)  # [B, T, S]
+        weights = softargmax(scores.masked_fill(pad[:, None], -math.inf))
+        h_tilde = torch.tanh(self.W_f(torch.cat([states, weights @ keys], -1)))
+        return self.out(self.norm(h_tilde.transpose(1, 2)).transpose(1, 2)), weights
+
+
 # %% encoder-states-detached
 """No gradient reaches the encoder through the attention: its states are detached (or their `.data` is taken)
 before they are used as keys, so the encoder cannot learn what to offer."""
@@ -282,7 +311,7 @@ class AttentionSeq2Seq(nn.Module):
 
 
 # %% batch-not-first
-"""The sentences of a batch influence one another: your encoder's GRU takes the first axis as time. The card's
+"""The sentences of a batch influence one another: one of your GRUs takes the first axis as time. The card's
 shapes are batch first, and nn.GRU has to be told."""
 class AttentionSeq2Seq(nn.Module):
     def __init__(self, vocab_src, vocab_tgt, d_model):
@@ -340,8 +369,8 @@ class AttentionSeq2Seq(nn.Module):
 
 
 # %% scores-for-weights
-"""The second thing you return is the scores before the softmax: they are negative in places and their rows do
-not sum to 1. Return the weights with which the encoder states were mixed."""
+"""The rows of the second thing you return do not sum to 1: these look like the scores before the softmax. Return the
+weights with which the encoder states were mixed."""
 class AttentionSeq2Seq(nn.Module):
     def __init__(self, vocab_src, vocab_tgt, d_model):
         super().__init__()
@@ -481,5 +510,90 @@ class AttentionSeq2Seq(nn.Module):
         scores = self.W(states) @ keys.transpose(1, 2)  # [B, T, S]
         scores = scores.masked_fill(pad[:, None], -math.inf)
         weights = softargmax(scores)
+        h_tilde = torch.tanh(self.W_f(torch.cat([states, weights @ keys], -1)))
+        return self.out(h_tilde), weights
+
+
+# %% a-symbol-taken-for-padding
+"""You take a source symbol, such as 0, for padding wherever it stands. Every symbol is a real one here: only
+`key_padding_mask` says what is padding."""
+
+
+class AttentionSeq2Seq(nn.Module):
+    def __init__(self, vocab_src, vocab_tgt, d_model):
+        super().__init__()
+        self.src_embed = nn.Embedding(vocab_src, d_model)
+        self.tgt_embed = nn.Embedding(vocab_tgt, d_model)
+        self.encoder = nn.GRU(d_model, d_model, batch_first=True)
+        self.decoder = nn.GRU(d_model, d_model, batch_first=True)
+        self.W = nn.Linear(d_model, d_model, bias=False)
+        self.W_f = nn.Linear(2 * d_model, d_model, bias=False)
+        self.out = nn.Linear(d_model, vocab_tgt)
+
+    def forward(self, src, tgt_in, key_padding_mask=None):
+        pad = torch.zeros_like(src, dtype=torch.bool) if key_padding_mask is None else key_padding_mask
+        pad = pad | (src == 0)
+        keys, _ = self.encoder(self.src_embed(src))  # [B, S, D]
+        last = (~pad * torch.arange(1, src.shape[1] + 1, device=src.device)).argmax(1)
+        h = keys[torch.arange(len(src), device=src.device), last] * ~pad.all(1, keepdim=True)
+        states, _ = self.decoder(self.tgt_embed(tgt_in), h[None])  # [B, T, D]
+        scores = self.W(states) @ keys.transpose(1, 2)  # [B, T, S]
+        weights = softargmax(scores.masked_fill(pad[:, None], -math.inf))
+        h_tilde = torch.tanh(self.W_f(torch.cat([states, weights @ keys], -1)))
+        return self.out(h_tilde), weights
+
+
+# %% decoder-starts-from-zeros
+"""The encoder's last state is not handed over: your decoder starts from zeros, so where it looks does not depend on
+what was read. Start it from the encoder's last real state."""
+
+
+class AttentionSeq2Seq(nn.Module):
+    def __init__(self, vocab_src, vocab_tgt, d_model):
+        super().__init__()
+        self.src_embed = nn.Embedding(vocab_src, d_model)
+        self.tgt_embed = nn.Embedding(vocab_tgt, d_model)
+        self.encoder = nn.GRU(d_model, d_model, batch_first=True)
+        self.decoder = nn.GRU(d_model, d_model, batch_first=True)
+        self.W = nn.Linear(d_model, d_model, bias=False)
+        self.W_f = nn.Linear(2 * d_model, d_model, bias=False)
+        self.out = nn.Linear(d_model, vocab_tgt)
+
+    def forward(self, src, tgt_in, key_padding_mask=None):
+        pad = torch.zeros_like(src, dtype=torch.bool) if key_padding_mask is None else key_padding_mask
+        keys, _ = self.encoder(self.src_embed(src))  # [B, S, D]
+        states, _ = self.decoder(self.tgt_embed(tgt_in))  # [B, T, D]
+        scores = self.W(states) @ keys.transpose(1, 2)  # [B, T, S]
+        weights = softargmax(scores.masked_fill(pad[:, None], -math.inf))
+        h_tilde = torch.tanh(self.W_f(torch.cat([states, weights @ keys], -1)))
+        return self.out(h_tilde), weights
+
+
+# %% weights-ignore-the-source
+"""Your weights do not depend on what stands in the source: they follow from the places alone. Score each step's state
+against the encoder's states."""
+
+
+class AttentionSeq2Seq(nn.Module):
+    def __init__(self, vocab_src, vocab_tgt, d_model):
+        super().__init__()
+        self.src_embed = nn.Embedding(vocab_src, d_model)
+        self.tgt_embed = nn.Embedding(vocab_tgt, d_model)
+        self.encoder = nn.GRU(d_model, d_model, batch_first=True)
+        self.decoder = nn.GRU(d_model, d_model, batch_first=True)
+        self.W = nn.Linear(d_model, d_model, bias=False)
+        self.W_f = nn.Linear(2 * d_model, d_model, bias=False)
+        self.out = nn.Linear(d_model, vocab_tgt)
+
+    def forward(self, src, tgt_in, key_padding_mask=None):
+        pad = torch.zeros_like(src, dtype=torch.bool) if key_padding_mask is None else key_padding_mask
+        keys, _ = self.encoder(self.src_embed(src))  # [B, S, D]
+        last = (~pad * torch.arange(1, src.shape[1] + 1, device=src.device)).argmax(1)
+        h = keys[torch.arange(len(src), device=src.device), last] * ~pad.all(1, keepdim=True)
+        states, _ = self.decoder(self.tgt_embed(tgt_in), h[None])  # [B, T, D]
+        T, S = tgt_in.shape[1], src.shape[1]
+        t, s = torch.arange(T, device=src.device)[:, None], torch.arange(S, device=src.device)
+        scores = -1.0 * (s + t - S + 1).abs().to(keys).expand(len(src), T, S)
+        weights = softargmax(scores.masked_fill(pad[:, None], -math.inf))
         h_tilde = torch.tanh(self.W_f(torch.cat([states, weights @ keys], -1)))
         return self.out(h_tilde), weights

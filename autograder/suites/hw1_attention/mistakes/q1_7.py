@@ -414,3 +414,21 @@ def attention(q, k, v, key_padding_mask=None, causal=False, beta=None):
         blocked = blocked | key_padding_mask.view(-1, *[1] * (q.dim() - 2), S)
     weights = softargmax(scores.masked_fill(blocked, -math.inf))
     return weights @ v, weights
+
+
+# %% beta-after-the-mask
+"""At beta = 0 a blocked key gives NaN: you multiply by beta after the scores were set to -inf, and 0 times infinity has
+no value. Multiply first, then block."""
+
+
+def attention(q, k, v, key_padding_mask=None, causal=False, beta=None):
+    T, S = q.shape[-2], k.shape[-2]
+    scores = q @ k.mT  # [B, (H,) T, S]
+    blocked = torch.zeros_like(scores, dtype=torch.bool)
+    if causal:
+        blocked = blocked | torch.ones_like(blocked).triu(S - T + 1)
+    if key_padding_mask is not None:
+        blocked = blocked | key_padding_mask.view(-1, *[1] * (q.dim() - 2), S)
+    scores = scores.masked_fill(blocked, -math.inf)
+    weights = softargmax(scores * (1 / math.sqrt(q.shape[-1]) if beta is None else beta))
+    return weights @ v, weights

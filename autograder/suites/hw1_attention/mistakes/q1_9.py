@@ -214,8 +214,8 @@ def beta_to_focus(scores, p):
 
 
 # %% ties-before-even
-"""You ask for p >= 1 / m first. For a single score, or scores that are all equal, 1 / m is 1 / n, and an even spread is
-enough: the answer there is 0."""
+"""For a single score, or scores that are all equal, 1 / m is 1 / n, and an even spread is enough at p = 1 / n: the
+answer there is 0. Ask for p <= 1 / n first, with equality, and for p >= 1 / m after it."""
 
 
 def beta_to_focus(scores, p):

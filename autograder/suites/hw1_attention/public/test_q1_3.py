@@ -43,8 +43,9 @@ def test_batch(luong_scores, rng):
     """Each row of the batch has its own query and its own keys: [B, D] and [B, S, D] give [B, S]."""
     query, keys = torch.randn(4, 3, generator=rng, dtype=F64), torch.randn(4, 5, 3, generator=rng, dtype=F64)
     scores = tensor(luong_scores(query, keys, "dot"), "the scores", shape=(4, 5))
-    alone = torch.cat([luong_scores(query[b : b + 1], keys[b : b + 1], "dot") for b in range(4)])
-    same(scores, alone, "the scores of the batch, against its rows one by one")
+    alone = [luong_scores(query[b : b + 1], keys[b : b + 1], "dot") for b in range(4)]
+    alone = [tensor(row, "the scores of a batch of one row", shape=(1, 5)) for row in alone]
+    same(scores, torch.cat(alone), "the scores of the batch, against its rows one by one")
 
 
 def _inputs():

@@ -110,3 +110,8 @@ def probe_square_matrix(luong_step):
     x = _inputs()
     square = torch.arange(36, dtype=F64).reshape(6, 6).sin()
     return luong_step(x["query"], x["keys"], square)[0]
+
+
+def probe_large_scores(luong_step):
+    x = torch.linspace(-40, 40, 24, dtype=torch.float64).reshape(2, 3, 4)
+    return luong_step(x[:, 1] * 30, x, torch.full((2, 8), 0.01, dtype=torch.float64))[1]

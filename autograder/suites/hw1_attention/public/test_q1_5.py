@@ -191,3 +191,24 @@ def probe_same_call_again_moves_the_logits(AttentionSeq2Seq):
     before = _run(model, src, tgt_in, padding)[0]
     _run(model, (src + 3) % VOCAB_SRC, tgt_in, padding)
     return _moves(_run(model, src, tgt_in, padding)[0], before)
+
+
+def probe_weights_of_one_symbol(AttentionSeq2Seq):
+    src = torch.arange(VOCAB_SRC)[:, None].repeat(1, 3)
+    weights = _run(_model(AttentionSeq2Seq), src, torch.zeros_like(src))[1]
+    return [_moves(weights[c].sum(-1), torch.ones(3)) for c in range(VOCAB_SRC)]
+
+
+def probe_last_token_moves_the_ratio_of_the_others(AttentionSeq2Seq):
+    src, tgt_in, _ = _batch()
+    model = _model(AttentionSeq2Seq)
+    other = src.clone()
+    other[:, -1] = (other[:, -1] + 4) % VOCAB_SRC
+    logs = [_run(model, x, tgt_in)[1].double().clamp_min(1e-30).log() for x in (src, other)]
+    return _moves(*(log[:, :, 1] - log[:, :, 0] for log in logs))
+
+
+def probe_source_moves_the_weights(AttentionSeq2Seq):
+    src, tgt_in, _ = _batch()
+    model = _model(AttentionSeq2Seq)
+    return _moves(_run(model, (src + 3) % VOCAB_SRC, tgt_in)[1], _run(model, src, tgt_in)[1])

@@ -174,3 +174,7 @@ def probe_ruled_out(attention):
 
 def probe_heads_split_from_a_model(attention):
     return run_beside(call_with_views, attention, *_inputs(2, 3))
+
+
+def probe_beta_zero_with_masks(attention):
+    return attention(*_inputs(2, T=4), key_padding_mask=PADDING, causal=True, beta=0.0)
