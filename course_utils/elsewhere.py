@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 FINE, WRONG, UNKNOWN = "fine", "wrong", "cannot tell"
-MISMATCH = ("device propagation", "same device", "different devices", "found two devices", "device type at start")
+MISMATCH = ("propagation", "same device", "different devices", "two devices", "device type at start", "device between")
 REMEDY = "Give new tensors `device=` of an input (or make them with x.new_zeros, torch.zeros_like), constants a buffer."
 
 
@@ -32,10 +32,20 @@ def try_elsewhere(
     function(*_moved(call, torch.clone), **_moved(kwargs or {}, torch.clone))  # what fails here is no matter of devices
     if torch.cuda.is_available():
         return _on_cuda(function, call, kwargs or {})
-    with FakeTensorMode(allow_non_fake_inputs=True):
+    found = _on_stand_in(function, call, kwargs or {}, FakeTensorMode(allow_non_fake_inputs=True))
+    if found[0] == UNKNOWN and "dynamic" in found[1].lower():  # a shape that depends on values, as of x[mask]
+        from torch.fx.experimental.symbolic_shapes import ShapeEnv  # takes a second or two
+
+        mode = FakeTensorMode(allow_non_fake_inputs=True, shape_env=ShapeEnv())
+        found = _on_stand_in(function, call, kwargs or {}, mode)
+    return found
+
+
+def _on_stand_in(function: Any, call: Any, kwargs: Any, mode: FakeTensorMode) -> tuple[str, str]:
+    with mode:
         if isinstance(function, nn.Module):
             _empty(function)
-        return _attempt(function, _moved(call, _fake), _moved(kwargs or {}, _fake), "meta")
+        return _attempt(function, _moved(call, _fake), _moved(kwargs, _fake), "meta")
 
 
 def _on_cuda(function: Any, call: Any, kwargs: Any) -> tuple[str, str]:

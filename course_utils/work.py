@@ -87,7 +87,8 @@ class _Calls(TorchFunctionMode):
         self.names: set[str] = set()
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        self.names.add(resolve_name(func) or getattr(func, "__name__", ""))
+        named = getattr(func, "overloadpacket", func)  # of torch.ops, whatever the overload
+        self.names.add(resolve_name(named) or getattr(named, "__name__", ""))
         return func(*args, **(kwargs or {}))
 
 

@@ -25,6 +25,18 @@ def _result_on_cpu(x: Tensor) -> Tensor:
     return torch.zeros(x.shape)
 
 
+def _filled_by_a_mask(x: Tensor) -> Tensor:
+    start = torch.zeros(x.shape)
+    start[x > 0] = x[x > 0]
+    return x + start
+
+
+def _filled_by_a_mask_in_place(x: Tensor) -> Tensor:
+    start = torch.zeros_like(x)
+    start[x > 0] = x[x > 0]
+    return x + start
+
+
 def _looks_at_values(x: Tensor) -> Tensor:
     return x if x.sum().item() > 0 else -x
 
@@ -44,7 +56,8 @@ class _Constant(nn.Module):
 
 @pytest.mark.parametrize(
     ("function", "verdict"),
-    [(_mask_on_cpu, WRONG), (_mask_on_input, FINE), (_result_on_cpu, WRONG), (_looks_at_values, UNKNOWN)],
+    [(_mask_on_cpu, WRONG), (_mask_on_input, FINE), (_result_on_cpu, WRONG), (_looks_at_values, UNKNOWN)]
+    + [(_filled_by_a_mask, WRONG), (_filled_by_a_mask_in_place, FINE)],
 )
 def test_functions(function: object, verdict: str) -> None:
     assert try_elsewhere(function, call=[X])[0] == verdict  # type: ignore[arg-type]

@@ -94,6 +94,8 @@ def test_functions_are_called_by_their_names():
     q = rand(1, 2, 4)
     names = functions_called(lambda q: F.scaled_dot_product_attention(q, q, q).softmax(-1), q)
     assert names == ["torch.Tensor.softmax", "torch.nn.functional.scaled_dot_product_attention"]
+    (name,) = functions_called(lambda q: torch.ops.aten.scaled_dot_product_attention.default(q, q, q), q)
+    assert name.endswith("scaled_dot_product_attention")
     module = nn.MultiheadAttention(4, 2, dtype=F64)
     assert "torch.nn.functional.multi_head_attention_forward" in functions_called(module, q, q, q)
 
