@@ -126,7 +126,7 @@ from hw2_multihead import MultiHeadAttention, merge_heads, split_heads  # noqa: 
 # variance are taken over the last axis **only**: no token may notice another one. Here and in 3.2 and 3.3, take
 # the mean away before you square: on paper the variance is also the mean of the squares less the square of the
 # mean, but far from 0 that is a small difference of two huge numbers, and float32 loses it. PyTorch has this as
-# `F.layer_norm`; compare with it, but write yours from mean and variance, since 3.2 takes it apart.
+# `F.layer_norm`. It may be used, but 3.2 takes layer norm apart: better write yours from mean and variance, and compare.
 
 # %% question="q3_1" points=6 minutes=10 difficulty=1
 def layer_norm(x: Tensor, gamma: Tensor, beta: Tensor, eps: float = 1e-5) -> Tensor:
@@ -677,13 +677,14 @@ with after("q3_6"):
 # For `norm_first=False` the same two with the norm outside. The parts are named `self_attn` (a
 # `MultiHeadAttention`), `ff` (a `FeedForward` with exact GELU), `norm1`, `norm2` (both `nn.LayerNorm`, default
 # eps). `dropout` is used in four places: on the attention weights (give it to `self_attn`), after the
-# activation (give it to `ff`), and on the output of each branch before it is added.
+# activation (give it to `ff`), and on the output of each branch before it is added; nowhere else.
 
 # %% [markdown]
 # **The test that counts.** Your layer must agree with `nn.TransformerEncoderLayer`, given the same weights, and so **you may not use**
 # `nn.TransformerEncoderLayer`, `nn.MultiheadAttention` (nor `F.multi_head_attention_forward`, its inside) or
 # `F.scaled_dot_product_attention` in it. `nn.LayerNorm` is fine. One difference is on the card: for a sequence that
-# is all padding PyTorch gives NaN, and ours gives `o_proj`'s bias in the attention branch.
+# is all padding PyTorch gives NaN, and ours gives `o_proj`'s bias in the attention branch. In a sequence that has
+# real tokens, outputs at padded places are left out of every loss, and are not compared.
 #
 # How the names correspond (`course_utils.torch_weights.encoder_layer_state(theirs)` translates, and
 # `mha_state` does it for attention alone):
@@ -854,7 +855,7 @@ with after("q3_6", "q3_7"):
 # `forward(x, memory, memory_padding_mask=None)`: `x` is `[B, T, D]`, `memory` `[B, S, D]`, the mask bool
 # `[B, S]` with True for padding; the result is `[B, T, D]`. The parts are named `self_attn`, `cross_attn`,
 # `ff` (exact GELU), `norm1` (self), `norm2` (cross), `norm3` (feed-forward); `dropout` goes to both
-# attentions, to `ff`, and onto each branch. A memory that is all padding gives a cross-attention of exactly
+# attentions, to `ff`, onto each branch, and nowhere else. A memory that is all padding gives a cross-attention of exactly
 # `o_proj`'s bias, never NaN.
 #
 # It must agree with `nn.TransformerDecoderLayer`, so **you may not use** `nn.TransformerDecoderLayer`,

@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q3_1"
 points = 6
 
-MADE_FROM = "d7f9c59b759729d1"
+MADE_FROM = "28b4e874ad302f77"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'unbiased-variance',
@@ -58,7 +58,10 @@ MISTAKES = [{'label': 'unbiased-variance',
              'probe_far_from_zero': {'is': False},
              'probe_views': {'shape': [2, 3, 5],
                              'norm': 4.827039,
-                             'at': [-3.7797591, -0.24425641, 2.1171759, -0.47389175]}}},
+                             'at': [-3.7797591, -0.24425641, 2.1171759, -0.47389175]},
+             'probe_gradient_at_constant_row': {'shape': [3, 5],
+                                                'norm': 83.419202,
+                                                'at': [67.946957, 34.888498, 36.083682, 3.6049212]}}},
  {'label': 'eps-outside-root',
   'hint': 'You add eps to the standard deviation; the card adds it to the variance, inside the root. The two part '
           'company where a row hardly varies, or where eps is not tiny.',
@@ -67,7 +70,10 @@ MISTAKES = [{'label': 'unbiased-variance',
                                  'at': [-0.19151824, 1.7717449, 0.10888817, 2.7364689]},
              'probe_small_entries': {'shape': [4, 5],
                                      'norm': 5.0748681,
-                                     'at': [-0.6665963, 4.3329439, 1.0040694, 3.9548259]}}},
+                                     'at': [-0.6665963, 4.3329439, 1.0040694, 3.9548259]},
+             'probe_gradient_at_constant_row': {'shape': [3, 5],
+                                                'norm': 38.686077,
+                                                'at': [5.4838883, -3.0429806, 35.37485, -33.974311]}}},
  {'label': 'std-plus-eps',
   'hint': 'Two things at once: `x.std()` divides by d - 1, and eps is added to the deviation instead of to the '
           'variance inside the root. Start from the biased variance.',
@@ -114,7 +120,10 @@ MISTAKES = [{'label': 'unbiased-variance',
              'probe_far_from_zero': {'is': False},
              'probe_views': {'shape': [2, 3, 5],
                              'norm': 4.8270337,
-                             'at': [-3.7797587, -0.24425138, 2.1171736, -0.47389118]}}},
+                             'at': [-3.7797587, -0.24425138, 2.1171736, -0.47389118]},
+             'probe_gradient_at_constant_row': {'shape': [3, 5],
+                                                'norm': 26379.221,
+                                                'at': [21518.831, 11139.343, 11555.029, 1178.8498]}}},
  {'label': 'eps-ignored',
   'hint': 'A row whose entries are all equal gives NaN, and another eps changes nothing: the argument is never used. '
           'It stands beside the variance, inside the root.',
@@ -126,7 +135,10 @@ MISTAKES = [{'label': 'unbiased-variance',
                                      'at': [-0.68300831, 4.4007645, 1.0322697, 3.9818761]},
              'probe_constant_row': {'shape': [4, 5],
                                     'norm': 38.98402,
-                                    'at': [5.0825011, 3.0137518, 38.793093, -30.481666]}}},
+                                    'at': [5.0825011, 3.0137518, 38.793093, -30.481666]},
+             'probe_gradient_at_constant_row': {'shape': [3, 5],
+                                                'norm': 38.686077,
+                                                'at': [5.4838588, -3.0429825, 35.37485, -33.974317]}}},
  {'label': 'normalised-over-first-axis',
   'hint': 'The output of one sample changes with the others in its batch: you take mean and variance over the first '
           'axis, which is batch norm. A layer norm looks at one vector at a time, along the last axis.',
@@ -167,7 +179,10 @@ MISTAKES = [{'label': 'unbiased-variance',
              'probe_far_from_zero': {'is': False},
              'probe_views': {'shape': [2, 3, 5],
                              'norm': 4.8911997,
-                             'at': [-5.2428111, -2.2854141, -0.13406072, -0.94915743]}}},
+                             'at': [-5.2428111, -2.2854141, -0.13406072, -0.94915743]},
+             'probe_gradient_at_constant_row': {'shape': [3, 5],
+                                                'norm': 4.8074067e-17,
+                                                'at': [-2.61102e-18, 3.6262736e-17, 7.6182996e-17, -1.1928247e-17]}}},
  {'label': 'axis-one',
   'hint': 'Matrices come out right, and [B, N, D] does not: axis 1 is the last axis of a matrix only. Count the axis '
           'from the end.',
@@ -230,7 +245,10 @@ MISTAKES = [{'label': 'unbiased-variance',
              'probe_far_from_zero': {'is': False},
              'probe_views': {'shape': [2, 3, 5],
                              'norm': 5.5056079,
-                             'at': [-4.3518145, -0.30812532, 2.2398863, 0.65293201]}}},
+                             'at': [-4.3518145, -0.30812532, 2.2398863, 0.65293201]},
+             'probe_gradient_at_constant_row': {'shape': [3, 5],
+                                                'norm': 0.31691229,
+                                                'at': [0.37396099, -0.11975678, -0.27495714, -0.11853811]}}},
  {'label': 'mean-kept',
   'hint': 'Your rows do not have mean zero before gamma and beta: you divide by the root of the mean square without '
           'taking the mean away. That is RMS norm, a cousin of this one.',
@@ -273,7 +291,10 @@ MISTAKES = [{'label': 'unbiased-variance',
                                           'at': [-0.30719045, 0.74031157, 0.73727799, -0.41918735]}]},
              'probe_views': {'shape': [2, 3, 5],
                              'norm': 4.5879319,
-                             'at': [-2.4196423, -0.86506091, 0.88540629, -0.61777816]}}},
+                             'at': [-2.4196423, -0.86506091, 0.88540629, -0.61777816]},
+             'probe_gradient_at_constant_row': {'shape': [3, 5],
+                                                'norm': 0.72095097,
+                                                'at': [0.39573775, -0.11836108, -0.98990608, 0.64042168]}}},
  {'label': 'variance-without-root',
   'hint': 'You divide by the variance. Multiply x by ten and your result gets ten times smaller, where it should '
           'stay as it is: the root is missing.',
@@ -318,7 +339,10 @@ MISTAKES = [{'label': 'unbiased-variance',
              'probe_far_from_zero': {'is': False},
              'probe_views': {'shape': [2, 3, 5],
                              'norm': 5.8526746,
-                             'at': [-3.1474373, -0.93317655, 2.0091794, -3.2942995]}}},
+                             'at': [-3.1474373, -0.93317655, 2.0091794, -3.2942995]},
+             'probe_gradient_at_constant_row': {'shape': [3, 5],
+                                                'norm': 26379.221,
+                                                'at': [21515.984, 11139.49, 11555.435, 1178.386]}}},
  {'label': 'gamma-and-beta-swapped',
   'hint': 'gamma and beta have changed places: gamma stretches the normalised entries, beta is added at the end.',
   'prints': {'probe_plain': {'shape': [4, 5], 'norm': 6.066325, 'at': [4.2631208, 2.734435, -3.0095291, 0.74092451]},
@@ -358,7 +382,10 @@ MISTAKES = [{'label': 'unbiased-variance',
                                           'at': [2.9357514, -0.48453233, -1.4024849, 1.0189819]}]},
              'probe_views': {'shape': [2, 3, 5],
                              'norm': 4.6233115,
-                             'at': [3.8082308, -0.28048099, -5.5151464, -0.10299186]}}},
+                             'at': [3.8082308, -0.28048099, -5.5151464, -0.10299186]},
+             'probe_gradient_at_constant_row': {'shape': [3, 5],
+                                                'norm': 191.04556,
+                                                'at': [194.75634, 65.702123, -97.029324, -18.583165]}}},
  {'label': 'beta-stretched-too',
   'hint': 'You add beta before you multiply by gamma, so beta arrives stretched. First gamma, then beta.',
   'prints': {'probe_plain': {'shape': [4, 5], 'norm': 6.7772762, 'at': [4.9276182, 6.7059683, -5.0470913, 1.9032717]},
@@ -439,7 +466,10 @@ MISTAKES = [{'label': 'unbiased-variance',
                                          {'shape': [5], 'norm': 0.0, 'at': [0.0, 0.0, 0.0, 0.0]}]},
              'probe_views': {'shape': [2, 3, 5],
                              'norm': 5.4771436,
-                             'at': [0.016682239, -0.38871949, -0.76674431, -1.3784191]}}},
+                             'at': [0.016682239, -0.38871949, -0.76674431, -1.3784191]},
+             'probe_gradient_at_constant_row': {'shape': [3, 5],
+                                                'norm': 346.42512,
+                                                'at': [414.13751, 166.6063, -48.805808, -16.809269]}}},
  {'label': 'statistics-detached',
   'hint': 'The values are right and the gradient is not: mean and variance are cut out of the graph, but they depend '
           'on x too, and their part of the derivative is missing.',
@@ -451,7 +481,10 @@ MISTAKES = [{'label': 'unbiased-variance',
                                           'at': [2.9357514, -0.48453233, -1.4024849, 1.0189819]},
                                          {'shape': [5],
                                           'norm': 1.3085287,
-                                          'at': [-0.30719045, 0.74031157, 0.73727799, -0.41918735]}]}}},
+                                          'at': [-0.30719045, 0.74031157, 0.73727799, -0.41918735]}]},
+             'probe_gradient_at_constant_row': {'shape': [3, 5],
+                                                'norm': 95.732663,
+                                                'at': [75.517114, 31.567428, 78.817097, -36.71924]}}},
  {'label': 'changed-in-place',
   'hint': "After your call the caller's x is centred: `-=` writes into the tensor you were given. Make a new one.",
   'prints': {'probe_plain': {'error': 'Wrong'},
@@ -470,7 +503,8 @@ MISTAKES = [{'label': 'unbiased-variance',
              'probe_gradient': {'error': 'RuntimeError'},
              'probe_input_unchanged': {'error': 'Wrong'},
              'probe_far_from_zero': {'error': 'Wrong'},
-             'probe_half_precision': {'error': 'Wrong'}}},
+             'probe_half_precision': {'error': 'Wrong'},
+             'probe_gradient_at_constant_row': {'error': 'RuntimeError'}}},
  {'label': 'difference-of-squares',
   'hint': 'Far from 0 your variance is lost: the mean of the squares less the square of the mean is a small '
           'difference of two huge numbers. Take the mean away first, then square.',
@@ -484,9 +518,15 @@ MISTAKES = [{'label': 'unbiased-variance',
   'prints': {'probe_half_precision': {'is': 'torch.float32'}}},
  {'label': 'float32-inside',
   'hint': 'Your float64 results are right to seven digits only: somewhere inside you go through float32.',
-  'prints': {'probe_precision': {'is': 'float32'}}}]
+  'prints': {'probe_precision': {'is': 'float32'}}},
+ {'label': 'root-squared-again',
+  'hint': 'For a token whose features are all equal the gradient is NaN: you take the root of a variance of 0 and '
+          'square it again, and the root is infinitely steep at 0. Take it once, of the variance plus eps.',
+  'prints': {'probe_gradient_at_constant_row': {'shape': [3, 5],
+                                                'norm': 38.686077,
+                                                'at': [5.4839423, -3.0429913, 35.374835, -33.974298]}}}]
 
-explain = Explainer("q3_1", globals(), mistakes=MISTAKES, hidden_topics=['shape and dtype', 'values', 'any leading axes', 'eps', 'default eps', 'constant vector', 'scale and shift', 'large offsets', 'half precision', 'views', 'rows keep apart', 'gradients', 'float32', 'device'])
+explain = Explainer("q3_1", globals(), mistakes=MISTAKES, hidden_topics=['shape and dtype', 'values', 'any leading axes', 'eps', 'default eps', 'constant vector', 'gradients at a constant vector', 'scale and shift', 'large offsets', 'half precision', 'views', 'rows keep apart', 'gradients', 'float32', 'device'])
 
 """Public checks of q3_1: layer_norm."""
 
@@ -626,3 +666,11 @@ def probe_views(layer_norm):
 
 def probe_half_precision(layer_norm):
     return str(layer_norm(*(v.to(torch.bfloat16) for v in _inputs(4))).dtype)
+
+
+def probe_gradient_at_constant_row(layer_norm):
+    leaves = [v.requires_grad_() for v in _inputs(3)]
+    with torch.no_grad():
+        leaves[0][1] = 3.0
+    layer_norm(*leaves)[:, :2].sum().backward()
+    return leaves[0].grad

@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q3_10"
 points = 10
 
-MADE_FROM = "e1aa345d69a3202a"
+MADE_FROM = "dbd99e46c60151e3"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'nothing-mended',
@@ -1375,8 +1375,8 @@ MISTAKES = [{'label': 'nothing-mended',
                                              'unlearned': {'list': []},
                                              'written': {'is': False}}}}},
  {'label': 'positions-one-row-for-all',
-  'hint': 'You write new positions, and again the same for every place: a vector that all tokens share says nothing '
-          'about where a token stands.',
+  'hint': 'You write new positions, and they still say nothing about where a token stands: they are the same for '
+          'every place, or the same in every feature, and such a shift is what layer norm takes away.',
   'prints': {'probe_no_positions': {'dict': {'changed': {'list': [{'is': 'positions'}]},
                                              'equal_units': {'list': []},
                                              'noise': {'is': False},

@@ -274,7 +274,7 @@ MISTAKES = [{'label': 'normalised-over-the-row',
                                     'norm': 4.1300888,
                                     'at': [-2.3915068, -0.29710024, 4.2956618, -4.2098406]}}}]
 
-explain = Explainer("q3_3", globals(), mistakes=MISTAKES, hidden_topics=['values', 'eps', 'training mode', 'constant feature', 'batch of one', 'large offsets', 'views', 'gradients', 'float32', 'dependencies', 'dependencies of your own', 'device'])
+explain = Explainer("q3_3", globals(), mistakes=MISTAKES, hidden_topics=['values', 'eps', 'training mode', 'constant feature', 'batch of one', 'gradients without spread', 'large offsets', 'views', 'gradients', 'float32', 'dependencies', 'dependencies of your own', 'device'])
 
 """Public checks of q3_3: batch_norm and depends_on."""
 

@@ -286,7 +286,7 @@ MISTAKES = [{'label': 'no-absolute-value',
           'the norm of y - beta with y computed from x.',
   'prints': {'probe_looks_at_x': {'is': False}}}]
 
-explain = Explainer("q3_4", globals(), mistakes=MISTAKES, hidden_topics=['radius', 'negative gamma', 'radius of a real layer norm', 'first line', 'every step', 'every line is the radius', 'position does not count', 'proof looks at x', 'float32'])
+explain = Explainer("q3_4", globals(), mistakes=MISTAKES, hidden_topics=['radius', 'negative gamma', 'radius of a real layer norm', 'first line', 'every step', 'every line is the radius', 'position does not count', 'other numbers', 'proof looks at x', 'float32'])
 
 """Public checks of q3_4: layer_norm_radius and radius_lines."""
 

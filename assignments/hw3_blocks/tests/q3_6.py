@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q3_6"
 points = 5
 
-MADE_FROM = "0213ac23b176ae1f"
+MADE_FROM = "0d1902a238c56128"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'tanh-gelu',
@@ -296,7 +296,18 @@ MISTAKES = [{'label': 'tanh-gelu',
                                                       'at': [1.5332432, -0.27388801, -1.8942649, 1.8835279]}]}}},
  {'label': 'one-draw-for-a-token',
   'hint': 'All hidden units of a token are dropped or kept together. Dropout draws for every unit on its own.',
-  'prints': {'probe_units_dropped_together': {'is': True}}}]
+  'prints': {'probe_units_dropped_together': {'is': True}}},
+ {'label': 'arguments-in-another-order',
+  'hint': '`FeedForward(d_model, d_ff, "relu")` fails: your third argument is dropout. The order is d_model, d_ff, '
+          'activation, dropout.',
+  'prints': {'probe_relu': {'error': 'TypeError'},
+             'probe_dropped_values': {'error': 'ValueError'},
+             'probe_dropped_values_with_relu': {'error': 'ValueError'},
+             'probe_unknown_when_made': {'is': 'none'},
+             'probe_capitals': {'is': 'none'},
+             'probe_longer_name': {'is': 'none'},
+             'probe_units_dropped_together': {'error': 'ValueError'},
+             'probe_dropout_of_the_input': {'error': 'ValueError'}}}]
 
 explain = Explainer("q3_6", globals(), mistakes=MISTAKES, hidden_topics=['parameters', 'gelu', 'relu', 'other shapes', 'any leading axes', 'views', 'unknown activations', 'positions keep apart', 'dropout place', 'evaluation mode', 'gradients', 'float32', 'device'])
 

@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q3_7"
 points = 12
 
-MADE_FROM = "2da007e0b0ee8851"
+MADE_FROM = "8fb3af9092772bb0"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'always-pre-norm',
@@ -81,7 +81,8 @@ MISTAKES = [{'label': 'always-pre-norm',
                                 'at': [0.52355127, -0.071642474, -0.470299, -0.19149937]},
              'probe_nothing_but_padding': {'shape': [2, 4, 6],
                                            'norm': 8.1407802,
-                                           'at': [6.1642304, 3.3643371, -5.1005126, -1.536713]}}},
+                                           'at': [6.1642304, 3.3643371, -5.1005126, -1.536713]},
+             'probe_dropout_on_the_road': {'list': [{'shape': [], 'norm': 0.0, 'at': [0.0, 0.0, 0.0, 0.0]}]}}},
  {'label': 'norm-orders-swapped',
   'hint': 'Pre-norm and post-norm have changed places: norm_first=True should normalise first, inside the branch.',
   'prints': {'probe_default': {'shape': [2, 4, 6],
@@ -146,7 +147,8 @@ MISTAKES = [{'label': 'always-pre-norm',
                                 'at': [0.52355127, -0.071642474, -0.470299, -0.19149937]},
              'probe_nothing_but_padding': {'shape': [2, 4, 6],
                                            'norm': 8.1407802,
-                                           'at': [6.1642304, 3.3643371, -5.1005126, -1.536713]}}},
+                                           'at': [6.1642304, 3.3643371, -5.1005126, -1.536713]},
+             'probe_dropout_on_the_road': {'list': [{'shape': [], 'norm': 0.0, 'at': [0.0, 0.0, 0.0, 0.0]}]}}},
  {'label': 'residual-from-the-normalised-input',
   'hint': 'In pre-norm your residual carries the normalised x: you overwrite x with its norm and add the branch to '
           'that. The sum starts from x as it came in; with both branches at zero the layer is the identity.',
@@ -206,7 +208,8 @@ MISTAKES = [{'label': 'always-pre-norm',
                                 'at': [13.055863, -0.71991287, -7.1110614, -3.6693191]},
              'probe_nothing_but_padding': {'shape': [2, 4, 6],
                                            'norm': 9.9928128,
-                                           'at': [8.8223563, 5.0191345, -1.6322732, -0.46379626]}}},
+                                           'at': [8.8223563, 5.0191345, -1.6322732, -0.46379626]},
+             'probe_dropout_on_the_road': {'list': [{'shape': [], 'norm': 0.0, 'at': [0.0, 0.0, 0.0, 0.0]}]}}},
  {'label': 'branch-normalised-in-post-norm',
   'hint': 'In post-norm you normalise the branch and then add x. There the sum is normalised: the norm is the last '
           'thing that happens.',
@@ -251,7 +254,16 @@ MISTAKES = [{'label': 'always-pre-norm',
                                 'at': [5.3346083, 8.3262084, -1.7841687, -7.3439084]},
              'probe_nothing_but_padding': {'shape': [2, 4, 6],
                                            'norm': 3.8372109,
-                                           'at': [4.4080314, 1.0248946, 0.0139379, 1.2806508]}}},
+                                           'at': [4.4080314, 1.0248946, 0.0139379, 1.2806508]},
+             'probe_dropout_on_the_road': {'list': [{'shape': [], 'norm': 0.0, 'at': [0.0, 0.0, 0.0, 0.0]}]},
+             'probe_dropout_on_what_a_branch_reads': {'list': [{'shape': [],
+                                                                'norm': 1.0,
+                                                                'at': [-0.76662162, 0.13694401, 0.94713246,
+                                                                       -0.94176396]},
+                                                               {'shape': [],
+                                                                'norm': 0.778,
+                                                                'at': [0.59643162, -0.10654244, -0.73686905,
+                                                                       0.73269236]}]}}},
  {'label': 'no-residual-around-feed-forward',
   'hint': "The feed-forward layer's output replaces x: the second residual is missing.",
   'prints': {'probe_default': {'shape': [2, 4, 6],
@@ -288,7 +300,12 @@ MISTAKES = [{'label': 'always-pre-norm',
                                 'at': [12.46077, 0.14278135, -5.163199, -4.707769]},
              'probe_nothing_but_padding': {'shape': [2, 4, 6],
                                            'norm': 7.7391322,
-                                           'at': [3.2621306, 11.540297, 1.434629, 4.6014028]}}},
+                                           'at': [3.2621306, 11.540297, 1.434629, 4.6014028]},
+             'probe_dropout_on_the_road': {'list': [{'shape': [], 'norm': 0.0, 'at': [0.0, 0.0, 0.0, 0.0]}]},
+             'probe_dropout_on_what_a_branch_reads': {'list': [{'shape': [],
+                                                                'norm': 1.0,
+                                                                'at': [-0.76662162, 0.13694401, 0.94713246,
+                                                                       -0.94176396]}]}}},
  {'label': 'second-residual-from-the-start',
   'hint': "The second residual adds the layer's input, so what attention has found is lost on the straight path. Add "
           'to the result of the first half.',
@@ -326,7 +343,10 @@ MISTAKES = [{'label': 'always-pre-norm',
                                 'at': [12.739582, 3.7246452, -7.1862423, -8.9167218]},
              'probe_nothing_but_padding': {'shape': [2, 4, 6],
                                            'norm': 9.1687441,
-                                           'at': [10.890065, 4.8302174, -5.154728, -1.1225446]}}},
+                                           'at': [10.890065, 4.8302174, -5.154728, -1.1225446]},
+             'probe_dropout_on_what_a_branch_reads': {'list': [{'shape': [],
+                                                                'norm': 0.0,
+                                                                'at': [0.0, 0.0, 0.0, 0.0]}]}}},
  {'label': 'one-norm-for-both',
   'hint': 'norm1 is used in both places and norm2 nowhere: norm2 never gets a gradient. The two halves have a norm '
           'each.',
@@ -527,8 +547,23 @@ MISTAKES = [{'label': 'always-pre-norm',
   'prints': {'probe_dropout_on_attention_branch': {'list': [{'shape': [], 'norm': 0.0, 'at': [0.0, 0.0, 0.0, 0.0]},
                                                             {'shape': [],
                                                              'norm': 1.7778,
-                                                             'at': [1.3628999, -0.24345905, -1.6838121,
-                                                                    1.674268]}]}}},
+                                                             'at': [1.3628999, -0.24345905, -1.6838121, 1.674268]}]},
+             'probe_dropout_on_the_road': {'list': [{'shape': [], 'norm': 0.0, 'at': [0.0, 0.0, 0.0, 0.0]},
+                                                    {'shape': [],
+                                                     'norm': 1.7778,
+                                                     'at': [1.3628999, -0.24345905, -1.6838121, 1.674268]}]},
+             'probe_dropout_on_what_a_branch_reads': {'list': [{'shape': [],
+                                                                'norm': 1.0,
+                                                                'at': [-0.76662162, 0.13694401, 0.94713246,
+                                                                       -0.94176396]},
+                                                               {'shape': [],
+                                                                'norm': 0.778,
+                                                                'at': [0.59643162, -0.10654244, -0.73686905,
+                                                                       0.73269236]},
+                                                               {'shape': [],
+                                                                'norm': 3.148,
+                                                                'at': [2.4133248, -0.43109973, -2.981573,
+                                                                       2.9646729]}]}}},
  {'label': 'no-dropout-on-the-branches',
   'hint': 'In training your branches are added whole: dropout acts inside attention and feed-forward layer, but not '
           'on the two branches.',
@@ -539,14 +574,24 @@ MISTAKES = [{'label': 'always-pre-norm',
              'probe_dropout_on_feed_forward_branch': {'list': [{'shape': [],
                                                                 'norm': 1.0,
                                                                 'at': [0.76662162, -0.13694401, -0.94713246,
-                                                                       0.94176396]}]}}},
+                                                                       0.94176396]}]},
+             'probe_dropout_on_what_a_branch_reads': {'list': [{'shape': [], 'norm': 0.0, 'at': [0.0, 0.0, 0.0, 0.0]},
+                                                               {'shape': [],
+                                                                'norm': 1.333,
+                                                                'at': [1.0219066, -0.18254636, -1.2625276,
+                                                                       1.2553714]}]}}},
  {'label': 'no-dropout-inside-attention',
   'hint': "Your attention weights are never dropped: the attention was built without the layer's `dropout`.",
-  'prints': {'probe_dropout_on_attention_weights': {'is': False}}},
+  'prints': {'probe_dropout_on_attention_weights': {'is': False},
+             'probe_dropout_on_what_a_branch_reads': {'list': [{'shape': [], 'norm': 0.0, 'at': [0.0, 0.0, 0.0, 0.0]},
+                                                               {'shape': [],
+                                                                'norm': 1.333,
+                                                                'at': [1.0219066, -0.18254636, -1.2625276,
+                                                                       1.2553714]}]}}},
  {'label': 'torchs-own-layer',
   'hint': 'Inside your layer works nn.TransformerEncoderLayer, which this question rules out: it is what you are to '
           'build, from self_attn, ff and the two norms.',
-  'prints': {'probe_ruled_out': {'list': [{'is': True}, {'is': False}, {'is': False}]}}},
+  'prints': {'probe_ruled_out': {'list': [{'is': True}, {'is': True}, {'is': False}]}}},
  {'label': 'no-dropout-in-the-feed-forward-layer',
   'hint': "The hidden units of `ff` are never dropped: the feed-forward layer was made without the layer's "
           '`dropout`.',
@@ -606,15 +651,41 @@ MISTAKES = [{'label': 'always-pre-norm',
                                 'at': [0.52355127, -0.071642474, -0.470299, -0.19149937]},
              'probe_nothing_but_padding': {'shape': [2, 4, 6],
                                            'norm': 8.1407802,
-                                           'at': [6.1642304, 3.3643371, -5.1005126, -1.536713]}}},
+                                           'at': [6.1642304, 3.3643371, -5.1005126, -1.536713]},
+             'probe_dropout_on_the_road': {'list': [{'shape': [], 'norm': 0.0, 'at': [0.0, 0.0, 0.0, 0.0]}]}}},
  {'label': 'all-padding-attends-to-all',
   'hint': 'A row that is all padding attends to its padding: scores of -1e9 everywhere are equal, and the softmax '
           "shares them out. The card asks for an attention of 0 there, so the branch is `o_proj`'s bias.",
   'prints': {'probe_nothing_but_padding': {'shape': [2, 4, 6],
                                            'norm': 13.404423,
-                                           'at': [19.953081, 7.4492495, -5.7984692, -14.975772]}}}]
+                                           'at': [19.953081, 7.4492495, -5.7984692, -14.975772]}}},
+ {'label': 'dropout-on-what-a-branch-reads',
+  'hint': 'In training the input of a branch loses entries, before the branch has seen it. Dropout has four places: '
+          'the attention weights, the units of ff, and the output of each branch.',
+  'prints': {'probe_dropout_on_what_a_branch_reads': {'list': [{'shape': [], 'norm': 0.0, 'at': [0.0, 0.0, 0.0, 0.0]},
+                                                               {'shape': [],
+                                                                'norm': 2.37,
+                                                                'at': [1.8168932, -0.32455729, -2.2447039,
+                                                                       2.2319806]}]}}},
+ {'label': 'dropout-twice-on-a-branch',
+  'hint': 'Dropout acts twice on the output of a branch: more of it is lost than asked for, and the rest is scaled '
+          'up twice.',
+  'prints': {'probe_dropout_on_attention_branch': {'list': [{'shape': [], 'norm': 0.0, 'at': [0.0, 0.0, 0.0, 0.0]},
+                                                            {'shape': [],
+                                                             'norm': 1.7778,
+                                                             'at': [1.3628999, -0.24345905, -1.6838121, 1.674268]}]},
+             'probe_dropout_on_feed_forward_branch': {'list': [{'shape': [], 'norm': 0.0, 'at': [0.0, 0.0, 0.0, 0.0]},
+                                                               {'shape': [],
+                                                                'norm': 1.7778,
+                                                                'at': [1.3628999, -0.24345905, -1.6838121,
+                                                                       1.674268]}]},
+             'probe_dropout_on_what_a_branch_reads': {'list': [{'shape': [], 'norm': 0.0, 'at': [0.0, 0.0, 0.0, 0.0]},
+                                                               {'shape': [],
+                                                                'norm': 2.37,
+                                                                'at': [1.8168932, -0.32455729, -2.2447039,
+                                                                       2.2319806]}]}}}]
 
-explain = Explainer("q3_7", globals(), mistakes=MISTAKES, hidden_topics=['agrees with torchs layer', 'padding agrees with torch', 'defaults', 'small entries', 'padding never leaks', 'nothing but padding', 'gradients', 'dropout on branches', 'dropout on attention weights', 'dropout in the feed forward layer', 'without gradients', 'long sequences', 'evaluation mode', 'order of tokens', 'stack', 'float32', 'built from its parts', 'device'])
+explain = Explainer("q3_7", globals(), mistakes=MISTAKES, hidden_topics=['agrees with torchs layer', 'padding agrees with torch', 'defaults', 'small entries', 'padding never leaks', 'nothing but padding', 'gradients', 'dropout on branches', 'dropout on attention weights', 'dropout in the feed forward layer', 'dropout nowhere else', 'without gradients', 'long sequences', 'evaluation mode', 'order of tokens', 'stack', 'float32', 'built from its parts', 'device'])
 
 """Public checks of q3_7: EncoderLayer."""
 
@@ -762,13 +833,13 @@ def probe_parameters(EncoderLayer):
     return {name: list(state[name].shape) if name in state else "missing" for name in names}
 
 
-def _branch(EncoderLayer, on, dropout=0.25, **more):
-    """What a branch with the constant output 1 adds to x = 0, in training mode: a set of rounded values."""
+def _branch(EncoderLayer, on, dropout=0.25, x=0.0, **more):
+    """What a branch with the constant output 1 adds to a constant x, in training mode: a set of rounded values."""
     weights = {name: torch.zeros_like(value) for name, value in encoder_layer_state(_theirs(True)).items()}
     weights |= {name: torch.ones(D, dtype=F64) for name in ("norm1.weight", "norm2.weight", on)} | more
     layer = _mine(EncoderLayer, weights, dropout=dropout)
     layer.train()
-    return sorted({round(v, 4) for v in layer(torch.zeros(4, 12, D, dtype=F64)).detach().flatten().tolist()})
+    return sorted({round(v, 4) for v in layer(torch.full((4, 12, D), x, dtype=F64)).detach().flatten().tolist()})
 
 
 def probe_dropout_on_attention_branch(EncoderLayer):
@@ -803,3 +874,17 @@ def probe_dropout_in_the_feed_forward_layer(EncoderLayer):
 
 def probe_nothing_but_padding(EncoderLayer):
     return _output(EncoderLayer, padding=torch.ones_like(PADDING))
+
+
+def probe_dropout_on_the_road(EncoderLayer):
+    return _branch(EncoderLayer, "norm1.weight", x=1.0)
+
+
+def probe_dropout_on_what_a_branch_reads(EncoderLayer):
+    weights = {name: torch.zeros_like(value) for name, value in encoder_layer_state(_theirs(True)).items()}
+    weights |= {name: torch.ones(D, dtype=F64) for name in ("norm1.weight", "norm2.weight")}
+    weights |= {f"self_attn.{part}_proj.weight": torch.eye(D, dtype=F64) for part in "vo"}
+    layer = _mine(EncoderLayer, weights, dropout=0.25)
+    layer.train()
+    x = torch.tensor([1.0, -1.0], dtype=F64).repeat(D // 2).expand(60, 1, D).contiguous()  # its own norm
+    return sorted({round(v, 3) for v in ((layer(x).detach() - x) * x).flatten().tolist()})

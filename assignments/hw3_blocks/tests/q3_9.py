@@ -9,12 +9,12 @@ OK_FORMAT = False
 name = "q3_9"
 points = 10
 
-MADE_FROM = "278b81e4e6542c9c"
+MADE_FROM = "7ee46d287180f974"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'mask-not-passed-on',
-  'hint': 'Changing a padded token changes the logits: your layers never get the mask, so the real tokens attend to '
-          'the padding.',
+  'hint': 'Changing a padded token changes the logits: the mask does not reach your layers, or not all of them and '
+          'always, so the real tokens attend to the padding.',
   'prints': {'probe_content_of_padding_moves': {'is': True},
              'probe_amount_of_padding_moves': {'list': [{'is': False}, {'is': True}, {'is': True}]},
              'probe_padded_places_that_move_one_layer': {'list': [{'is': True}, {'is': True}, {'is': True},
@@ -85,8 +85,8 @@ MISTAKES = [{'label': 'mask-not-passed-on',
              'probe_more_padding_moves': {'is': True},
              'probe_mask_of_false_moves': {'is': True}}},
  {'label': 'last-place-read',
-  'hint': 'You read the last column, and in a padded row that is padding. Read the first token, or average over the '
-          'real ones.',
+  'hint': 'A padded place is read: you take the last column, which in a padded row is padding, or your mask is a '
+          'place off (a token of your own in front moves it). Read the first token, or average over the real ones.',
   'prints': {'probe_content_of_padding_moves': {'is': True},
              'probe_amount_of_padding_moves': {'list': [{'is': False}, {'is': True}, {'is': True}]},
              'probe_padded_places_that_move_one_layer': {'list': [{'is': False}, {'is': False}, {'is': False},
@@ -97,9 +97,9 @@ MISTAKES = [{'label': 'mask-not-passed-on',
              'probe_changes_in_padding': {'is': 'add up'},
              'probe_more_padding_moves': {'is': True}}},
  {'label': 'padding-embedded-as-zeros',
-  'hint': 'You set the embedding of padded tokens to zero and let the layers attend to them. A zero vector is a '
-          'token like any other: it takes its share of the attention, so more padding still moves the logits. Pass '
-          'the mask on.',
+  'hint': 'What stands in the padding moves nothing, and how much of it there is does: you set its embedding to zero '
+          'and let the layers attend to it (a zero vector takes its share of the attention), or your positions '
+          'depend on N. Pass the mask on.',
   'prints': {'probe_amount_of_padding_moves': {'list': [{'is': False}, {'is': True}, {'is': True}]},
              'probe_more_padding_moves': {'is': True}}},
  {'label': 'padding-guessed-from-the-ids',
@@ -143,7 +143,7 @@ MISTAKES = [{'label': 'mask-not-passed-on',
  {'label': 'softmax-on-the-logits',
   'hint': 'Your outputs are positive and sum to 1: they are probabilities, not logits. The loss has its own softmax, '
           'and a second one flattens the gradient.',
-  'prints': {'probe_probabilities': {'is': True}}},
+  'prints': {'probe_probabilities': {'is': 'probabilities'}}},
  {'label': 'mask-required',
   'hint': 'Without a mask your model fails: key_padding_mask is None when there is no padding.',
   'prints': {'probe_shape': {'error': 'TypeError'},
@@ -157,7 +157,8 @@ MISTAKES = [{'label': 'mask-not-passed-on',
              'probe_rows_move_each_other': {'error': 'TypeError'},
              'probe_two_calls_differ': {'error': 'TypeError'},
              'probe_probabilities': {'error': 'TypeError'},
-             'probe_token_zero_is_a_token': {'error': 'TypeError'}}},
+             'probe_token_zero_is_a_token': {'error': 'TypeError'},
+             'probe_far_places_that_move': {'error': 'TypeError'}}},
  {'label': 'one-answer-per-token',
   'hint': 'Your result has one row of logits for every token. A sentence has one class: read out one vector before '
           'the head.',
@@ -196,7 +197,8 @@ MISTAKES = [{'label': 'mask-not-passed-on',
              'probe_two_calls_differ': {'error': 'Wrong'},
              'probe_probabilities': {'error': 'Wrong'},
              'probe_a_second_model_with_the_same_weights': {'error': 'Wrong'},
-             'probe_token_zero_is_a_token': {'error': 'Wrong'}}},
+             'probe_token_zero_is_a_token': {'error': 'Wrong'},
+             'probe_far_places_that_move': {'error': 'Wrong'}}},
  {'label': 'dropout-never-ends',
   'hint': 'Two calls in evaluation mode give different logits: `F.dropout` is on unless you tell it whether the '
           'module is training.',
@@ -222,13 +224,36 @@ MISTAKES = [{'label': 'mask-not-passed-on',
              'probe_changes_in_padding': {'is': 'act together'},
              'probe_mask_counts': {'is': False}}},
  {'label': 'positions-from-the-end',
-  'hint': 'Your positions depend on how long the row is with its padding: place 0 gets another vector when columns '
-          'are added. Count from the first token.',
+  'hint': 'Your logits depend on how long the row is with its padding: place 0 gets another position when columns '
+          "are added, or you divide by a length of the batch. Count from the first token, and each row's own tokens.",
   'prints': {'probe_amount_of_padding_moves': {'list': [{'is': False}, {'is': True}, {'is': True}]},
              'probe_more_padding_moves_no_layer': {'is': True},
-             'probe_more_padding_moves': {'is': True}}}]
+             'probe_more_padding_moves': {'is': True}}},
+ {'label': 'batch-first-forgotten',
+  'hint': 'The logits of a sentence change with its neighbours in the batch, and its own later words do not count: '
+          "torch's layers take [N, B, D] unless told `batch_first=True`, so your tokens attend to other sentences.",
+  'prints': {'probe_amount_of_padding_moves': {'list': [{'is': True}, {'is': True}, {'is': True}]},
+             'probe_padded_places_that_move_no_layer': {'error': 'IndexError'},
+             'probe_real_places_that_move_beside_padding': {'list': [{'is': True}, {'is': False}, {'is': False},
+                                                                     {'is': False}]},
+             'probe_more_padding_moves_no_layer': {'error': 'IndexError'},
+             'probe_mask_counts': {'is': False},
+             'probe_order_counts': {'is': False},
+             'probe_every_token_counts': {'list': [{'is': True}, {'is': False}, {'is': False}, {'is': False},
+                                                   {'is': False}, {'is': False}, {'is': False}]},
+             'probe_rows_move_each_other': {'is': True},
+             'probe_token_zero_is_a_token': {'is': False},
+             'probe_far_places_that_move': {'list': [{'is': False}, {'is': False}, {'is': False}]}}},
+ {'label': 'log-softmax-on-the-logits',
+  'hint': 'Your outputs are logarithms of probabilities: a log-softmax comes too early. The loss has its own; return '
+          'the scores as the last linear layer gives them.',
+  'prints': {'probe_probabilities': {'is': 'their logarithms'}}},
+ {'label': 'far-places-cut-off',
+  'hint': 'In a long sentence the last words move nothing: you read a fixed number of places. All N of them count, '
+          'up to max_len.',
+  'prints': {'probe_far_places_that_move': {'list': [{'is': False}, {'is': False}, {'is': False}]}}}]
 
-explain = Explainer("q3_9", globals(), mistakes=MISTAKES, hidden_topics=['shapes of logits', 'logits', 'contents of padding', 'amounts of padding', 'no mask', 'token zero', 'order of tokens', 'every real token counts', 'longest', 'rows keep apart', 'without gradients', 'gradients', 'everything is registered', 'learns', 'device'])
+explain = Explainer("q3_9", globals(), mistakes=MISTAKES, hidden_topics=['shapes of logits', 'logits', 'contents of padding', 'amounts of padding', 'no mask', 'token zero', 'order of tokens', 'every real token counts', 'longest', 'long sequences', 'rows keep apart', 'without gradients', 'gradients', 'everything is registered', 'learns', 'device'])
 
 """Public checks of q3_9: EncoderClassifier. They look at an untrained model, in evaluation mode."""
 
@@ -416,7 +441,9 @@ def probe_probabilities(EncoderClassifier):
     model, (ids, _) = _model(EncoderClassifier), _batch()
     logits = _run(model, ids)
     one = torch.ones(3, dtype=logits.dtype)
-    return not _moves(logits.sum(-1), one) or not _moves(logits.exp().sum(-1), one)
+    if not _moves(logits.sum(-1), one):
+        return "probabilities"
+    return "their logarithms" if not _moves(logits.exp().sum(-1), one) else "logits"
 
 
 def probe_many_parameters_without_gradient(EncoderClassifier):
@@ -435,3 +462,11 @@ def probe_a_second_model_with_the_same_weights(EncoderClassifier):
 def probe_token_zero_is_a_token(EncoderClassifier):
     model = _model(EncoderClassifier)
     return _moves(_run(model, torch.tensor([[3, 5, 0, 0]])), _run(model, torch.tensor([[3, 5]])))
+
+
+def probe_far_places_that_move(EncoderClassifier):
+    torch.manual_seed(39)
+    model = EncoderClassifier(VOCAB, D, HEADS, WIDTH, 1, CLASSES, 40)
+    model.eval()
+    ids = torch.randint(VOCAB, (3, 40), generator=torch.Generator().manual_seed(40))
+    return _places_that_move(model, ids, None, 0, (15, 25, 39))

@@ -118,6 +118,23 @@ def test_constant_vector(layer_norm, rng):
     _value(got, x, gamma, beta, "the result")
 
 
+def test_gradients_at_a_constant_vector(layer_norm, rng):
+    """At a vector with equal entries the gradients are finite and right: nothing divides by a deviation of 0."""
+    values, up = _draw(rng, 3, 4), torch.randn(3, 4, 5, generator=rng, dtype=F64)
+    values[0][1, 2] = 4.0
+    values[0][2, 0] = 0.0
+    mine, theirs = ([v.clone().requires_grad_() for v in values] for _ in range(2))
+    got = tensor(layer_norm(*mine), "the result", (3, 4, 5), F64)
+    check(got.requires_grad, NO_GRADIENT)
+    gradients = torch.autograd.grad(got, mine, up, allow_unused=True)
+    expected = torch.autograd.grad(F.layer_norm(theirs[0], (5,), *theirs[1:]), theirs, up)
+    for name, a, b in zip(("x", "gamma", "beta"), gradients, expected, strict=True):
+        check(a is not None, f"no gradient reaches {name}")
+        check(a.isfinite().all(), f"a constant vector gives {name} a gradient that is not finite: the root has slope "
+              "infinity at 0, so take it once, of the variance plus eps")
+        same(a, b, f"the gradient of {name} where a vector is constant", rtol=1e-6, atol=1e-6)
+
+
 def test_scale_and_shift(layer_norm, rng):
     """Huge entries, tiny ones and a common offset: with eps = 0 the result stays what it was."""
     x, gamma, beta = _draw(rng, 4, 3)

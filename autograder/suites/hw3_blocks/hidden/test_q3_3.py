@@ -125,6 +125,26 @@ def test_batch_of_one(batch_norm, rng):
         same(got, beta[None], "the result for a batch of one, against beta")
 
 
+@pytest.mark.parametrize("where", ["constant feature", "batch of one"])
+def test_gradients_without_spread(batch_norm, rng, where):
+    """Where a feature does not vary in the batch the gradients are finite and right, for a batch of one too."""
+    values = _draw(rng, 1 if where == "batch of one" else 6)
+    if where == "constant feature":
+        values[0][:, 2] = 4.0
+    up = torch.randn(values[0].shape, generator=rng, dtype=F64)
+    mine, theirs = ([v.clone().requires_grad_() for v in values] for _ in range(2))
+    got = tensor(batch_norm(*mine), "the result", values[0].shape, F64)
+    check(got.requires_grad, "no gradient flows from the result to the inputs: it is cut off from them")
+    gradients = torch.autograd.grad(got, mine, up, allow_unused=True)
+    expected = torch.autograd.grad(_by_hand(*theirs), theirs, up)
+    for name, a, b in zip(("x", "gamma", "beta"), gradients, expected, strict=True):
+        check(a is not None or not b.any(), f"no gradient reaches {name}")
+        a = torch.zeros_like(b) if a is None else a
+        check(a.isfinite().all(), f"a {where} gives {name} a gradient that is not finite: the root has slope infinity "
+              "at 0, so take it once, of the variance plus eps")
+        same(a, b, f"the gradient of {name} for a {where}", rtol=1e-6, atol=1e-6)
+
+
 def test_large_offsets(batch_norm, rng):
     """Features that lie far from 0 in float32: the mean is taken away before anything is squared."""
     x, gamma, beta = _draw(rng, 8, 5, dtype=torch.float32)

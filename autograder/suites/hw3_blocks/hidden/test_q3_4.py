@@ -56,7 +56,7 @@ def _draw(rng, d):
 @pytest.mark.weight(2)
 def test_radius(layer_norm_radius, rng):
     """The norm of y - beta is right for several widths and scales."""
-    for d in (2, 5, 16, 768, int(torch.randint(20, 700, (1,), generator=rng))):
+    for d in (768, int(torch.randint(20, 700, (1,), generator=rng)), 16, 5, 2):
         for gamma in (1.0, 0.3, 2.7):
             same_or_because(number(layer_norm_radius(gamma, d), "layer_norm_radius"), gamma * math.sqrt(d),
                             f"layer_norm_radius({gamma}, {d})", _wrong(gamma, d))
@@ -65,7 +65,7 @@ def test_radius(layer_norm_radius, rng):
 @pytest.mark.weight(2)
 def test_negative_gamma(layer_norm_radius):
     """A negative gamma mirrors the output, and the distance stays positive; gamma = 0 gives 0."""
-    for d, gamma in ((3, -1.0), (8, -0.4), (50, -3.1)):
+    for d, gamma in ((50, -3.1), (8, -0.4), (3, -1.0)):
         same_or_because(number(layer_norm_radius(gamma, d), "layer_norm_radius"), -gamma * math.sqrt(d),
                         f"layer_norm_radius({gamma}, {d})", _wrong(gamma, d))
     same(number(layer_norm_radius(0.0, 6), "layer_norm_radius"), 0.0, "layer_norm_radius(0, 6)")
@@ -119,9 +119,23 @@ def test_position_does_not_count(radius_lines, rng):
     d, gamma = 6, -1.4
     x = torch.randn(d, generator=rng, dtype=F64)
     for told, moved, beta in (("times 1000", 1000 * x, 0.5), ("over 1000", x / 1000, 0.5), ("plus 50", x + 50, 0.5),
-                              ("with beta = 20", x, 20.0), ("of two entries", x[:2], 0.5)):
+                              ("over ten million", x / 1e7, 0.0), ("with beta = 20", x, 20.0),
+                              ("of two entries", x[:2], 0.5)):
         for i, value in enumerate(_lines(radius_lines, moved, gamma, beta)):
             same(value, 1.4 * math.sqrt(len(moved)), f"line {i} (counting from 0) for x {told}", rtol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["ints", "0-dim tensors"])
+def test_other_numbers(layer_norm_radius, radius_lines, rng, kind):
+    """gamma and beta are numbers of any kind: ints and 0-dim tensors as well as floats."""
+    x = _draw(rng, 7)
+    for gamma, beta in ((2, 1), (-3, 0)):
+        given = (gamma, beta) if kind == "ints" else (torch.tensor(float(v), dtype=F64) for v in (gamma, beta))
+        gamma_given, beta_given = given
+        told, right = f"for gamma = {gamma} and beta = {beta} as {kind}", abs(gamma) * math.sqrt(7)
+        same(number(layer_norm_radius(gamma_given, 7), "layer_norm_radius"), right, f"the radius {told}", rtol=1e-6)
+        for i, value in enumerate(_lines(radius_lines, x, gamma_given, beta_given)):
+            same(value, right, f"line {i} (counting from 0) {told}", rtol=1e-6)
 
 
 def test_proof_looks_at_x(radius_lines, in_box, rng):

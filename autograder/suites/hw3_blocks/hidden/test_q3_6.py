@@ -121,13 +121,15 @@ def test_views(FeedForward, in_box, rng):
             same(plain, _forward(x, w, activation), f"the output with {name}{'' if grad else ' under torch.no_grad'}")
 
 
-@pytest.mark.parametrize("kind", ["others", "nearly"])
+@pytest.mark.parametrize("kind", ["others", "nearly", "no names"])
 def test_unknown_activations(FeedForward, kind):
-    """Any other activation is a ValueError when the module is made, also one that torch knows or that is misspelt."""
-    FeedForward(D, WIDTH)
-    names = {"others": ("tanh", "silu", "swish", ""), "nearly": ("GELU", "ReLU", "gelu_new", "relu6", "gel")}[kind]
-    for activation in names:
-        with raises(ValueError, f"making FeedForward with activation={activation!r}"):
+    """Any other activation is a ValueError when the module is made: one that torch knows, a misspelt one, None."""
+    model = FeedForward(D, WIDTH)
+    given = {"others": ("tanh", "silu", "swish", ""), "nearly": ("GELU", "ReLU", "gelu_new", "relu6", "gel"),
+             "no names": (None, 1, model)}[kind]
+    for activation in given:
+        told = "a module" if activation is model else repr(activation)
+        with raises(ValueError, f"making FeedForward with activation={told}"):
             FeedForward(D, WIDTH, activation)
 
 

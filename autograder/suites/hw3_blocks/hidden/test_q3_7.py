@@ -241,8 +241,12 @@ def test_nothing_but_padding(EncoderLayer, rng, norm_first):
                     "branch is o_proj's bias)", {
         "the row attends as if nothing were padding": theirs(row),
         "o_proj's bias is missing": _by_hand(row, bare, None, "pre" if norm_first else "post"),
-        "the output is 0": torch.zeros_like(right),
+        "the output at padding is set to 0": torch.zeros_like(right),
     })
+    for told, some in (("alone", x.detach()[2:3]), ("among others that are all padding", x.detach())):
+        every = torch.ones(some.shape[:2], dtype=torch.bool)
+        same_or_because(_run(layer, some, every), blind(some), f"the output of a row that is all padding, {told} (a "
+                        "mask of True everywhere is a mask)", {"the mask is thrown away": theirs(some)})
     got[~padding].sum().backward()
     check(x.grad.isfinite().all(), "a row that is all padding gives gradients that are not finite")
     check(all(g is None or g.isfinite().all() for g in layer.grads().values()), "a row that is all padding gives the "
@@ -339,6 +343,58 @@ def test_dropout_in_the_feed_forward_layer(EncoderLayer, rng):
           "expected 1")
 
 
+def _norm(x):
+    return F.layer_norm(x, (D,))
+
+
+def _one_hot_values(source):
+    """v_proj's weight that gives token j of `source` [D / HEADS, D] the value e_j in every head: [D, D]."""
+    return torch.eye(D // HEADS, dtype=F64).repeat(HEADS, 1) @ torch.linalg.pinv(source.T)
+
+
+def _added(out, road):
+    """What was added to `road`: a norm leaves it known up to scale and shift, and features 0 and 1 tell those."""
+    scale = (road[..., :1] - road[..., 1:2]) / (out[..., :1] - out[..., 1:2])
+    return scale * (out - out[..., :1]) + road[..., :1] - road
+
+
+def _whole_or_dropped(added, whole, p, told):
+    """Every entry is 0 or the whole one, grown by 1 / (1 - p) for each place where dropout may act."""
+    allowed = [torch.zeros_like(whole), *(whole / (1 - p) ** n for n in range(3))]
+    near = torch.stack([(added - value).abs() <= 1e-6 * (1 + value.abs()) for value in allowed]).any(0)
+    check(near.all(), told)
+
+
+@ORDERS
+def test_dropout_nowhere_else(EncoderLayer, rng, norm_first):
+    """Dropout acts in no other place: x on its road, what a branch reads and what leaves the layer are whole."""
+    p, zero = 0.3, _constant("norm1.weight")
+    x = torch.randn(D // HEADS, D, generator=rng, dtype=F64)  # as many tokens as a head is wide
+    x[:, 0], x[:, 1] = 2.0, -2.0
+    layer = _mine(EncoderLayer, zero, dropout=p, norm_first=norm_first)
+    layer.train()
+    many = x.expand(60, *x.shape).contiguous()
+    same(_run(layer, many), many if norm_first else _norm(_norm(many)), "the output in training mode, when both "
+         "branches give 0 (dropout belongs on what is added, not on x, on a norm or on the result)", rtol=1e-6)
+    free = torch.eye(D, dtype=F64)
+    free[:2] = 0  # nothing is added to features 0 and 1
+    q, k = (torch.randn(D, D, generator=rng, dtype=F64) / math.sqrt(D) for _ in range(2))
+    read, road = (_norm(x), x) if norm_first else (x, x)
+    w = zero | {"self_attn.q_proj.weight": q, "self_attn.k_proj.weight": k, "self_attn.o_proj.weight": free,
+                "self_attn.v_proj.weight": _one_hot_values(read)}  # so that every attention weight is seen by itself
+    first = torch.randn(WIDTH, D, generator=rng, dtype=F64)
+    into, onto = (_norm(x), x) if norm_first else (_norm(x), _norm(x))
+    feed = zero | {"ff.fc1.weight": first, "ff.fc2.weight": free @ torch.eye(D, WIDTH, dtype=F64)}
+    for name, weights, whole, base in (("attention", w, _attention(read[None], w, None, HEADS, None)[0], road),
+                                       ("feed-forward", feed, F.gelu(into @ first.T)[:, :D] @ free, onto)):
+        layer = _mine(EncoderLayer, weights, dropout=p, norm_first=norm_first)
+        layer.train()
+        out = _run(layer, many).detach()
+        _whole_or_dropped(out - x if norm_first else _added(out, base), whole, p, f"with dropout={p} the {name} branch "
+                          "adds values that no dropout on its own places explains: is what it reads dropped as well, "
+                          "or the sum, or the result?")
+
+
 @ORDERS
 def test_without_gradients(EncoderLayer, in_box, rng, norm_first):
     """Under torch.no_grad, and for an x that is a view with other strides, the output is the same; x stays as it is."""
@@ -404,17 +460,19 @@ def test_float32(EncoderLayer, rng):
     same(got[~PADDING], expected[~PADDING], "the output at the real positions", rtol=1e-3, atol=1e-4)
 
 
-@pytest.mark.weight(2)
-def test_built_from_its_parts(EncoderLayer, in_box, rng):
-    """It is built from its parts, not with torch's own layer, nn.MultiheadAttention or scaled_dot_product_attention."""
-    used = set()
-    for norm_first in (True, False):
-        layer = EncoderLayer(D, HEADS, WIDTH, norm_first=norm_first)
-        for mode, grad in ((layer.eval, True), (layer.eval, False), (layer.train, False), (layer.train, True)):
-            mode()
-            for options in ({}, {"key_padding_mask": PADDING}):
-                with torch.set_grad_enabled(grad):
-                    used.update(map(str, in_box(functions_called, layer, _x(rng).float(), **options)))
+@ORDERS
+@pytest.mark.weight(8)  # both together are a quarter of the points: the layer is to be built, and to be right
+def test_built_from_its_parts(EncoderLayer, in_box, rng, norm_first):
+    """It is right and built from its parts, not with torch's layer, its attention or scaled_dot_product_attention."""
+    theirs, x, used = _theirs(rng, norm_first), _x(rng), set()
+    _value(_run(_mine(EncoderLayer, encoder_layer_state(theirs), norm_first=norm_first), x), theirs, x, "the output",
+           norm_first)
+    layer = EncoderLayer(D, HEADS, WIDTH, norm_first=norm_first)
+    for mode, grad in ((layer.eval, True), (layer.eval, False), (layer.train, False), (layer.train, True)):
+        mode()
+        for options in ({}, {"key_padding_mask": PADDING}):
+            with torch.set_grad_enabled(grad):
+                used.update(map(str, in_box(functions_called, layer, x.float(), **options)))
     for name in ("multi_head_attention_forward", "native_multi_head_attention", "scaled_dot_product_attention",
                  "_layer_fwd"):
         check(not any(call.endswith(name) for call in used), f"the answer calls torch's {name}, which this question "

@@ -278,6 +278,12 @@ def test_memory_of_nothing_but_padding(DecoderLayer, rng, norm_first):
     blind.multihead_attn.in_proj_weight.data[2 * D :] = 0
     blind.multihead_attn.in_proj_bias.data[2 * D :] = 0
     same(got[1:2], _expected(blind, x[1:2], memory[1:2]), "the output of the row without any memory")
+    for told, rows in (("alone", slice(1, 2)), ("among others like it", slice(None))):
+        some, source = x[rows], memory[rows]
+        every = torch.ones(source.shape[:2], dtype=torch.bool)
+        same_or_because(_run(layer, some, source, every), _expected(blind, some, source), "the output of a row whose "
+                        f"memory is all padding, {told} (a mask of True everywhere is a mask)",
+                        {"the mask is thrown away": _expected(theirs, some, source)})
     got.sum().backward()
     check(leaf.grad.isfinite().all() and all(g is None or g.isfinite().all() for g in layer.grads().values()),
           "a memory that is all padding gives gradients that are not finite")
@@ -380,6 +386,63 @@ def test_dropout_in_the_feed_forward_layer(DecoderLayer, rng):
           "expected 1")
 
 
+def _norm(x):
+    return F.layer_norm(x, (D,))
+
+
+def _one_hot_values(source):
+    """v_proj's weight that gives token j of `source` [D / HEADS, D] the value e_j in every head: [D, D]."""
+    return torch.eye(D // HEADS, dtype=F64).repeat(HEADS, 1) @ torch.linalg.pinv(source.T)
+
+
+def _added(out, road):
+    """What was added to `road`: a norm leaves it known up to scale and shift, and features 0 and 1 tell those."""
+    scale = (road[..., :1] - road[..., 1:2]) / (out[..., :1] - out[..., 1:2])
+    return scale * (out - out[..., :1]) + road[..., :1] - road
+
+
+def _whole_or_dropped(added, whole, p, told):
+    """Every entry is 0 or the whole one, grown by 1 / (1 - p) for each place where dropout may act."""
+    allowed = [torch.zeros_like(whole), *(whole / (1 - p) ** n for n in range(3))]
+    near = torch.stack([(added - value).abs() <= 1e-6 * (1 + value.abs()) for value in allowed]).any(0)
+    check(near.all(), told)
+
+
+@ORDERS
+def test_dropout_nowhere_else(DecoderLayer, rng, norm_first):
+    """Dropout acts in no other place: x on its road, memory, what a branch reads and what leaves a layer are whole."""
+    p, zero, tokens = 0.3, _constant("norm1.weight"), D // HEADS  # as many tokens as a head is wide
+    x, memory = torch.randn(2, tokens, D, generator=rng, dtype=F64)
+    x[:, 0], x[:, 1] = 2.0, -2.0
+    layer = _mine(DecoderLayer, zero, dropout=p, norm_first=norm_first)
+    layer.train()
+    many, source = (v.expand(60, *v.shape).contiguous() for v in (x, memory))
+    same(_run(layer, many, source), many if norm_first else _norm(_norm(_norm(many))), "the output in training mode, "
+         "when all branches give 0 (dropout belongs on what is added, not on x, on a norm or on the result)", rtol=1e-6)
+    free = torch.eye(D, dtype=F64)
+    free[:2] = 0  # nothing is added to features 0 and 1
+    q, k = (torch.randn(D, D, generator=rng, dtype=F64) / math.sqrt(D) for _ in range(2))
+    first = torch.randn(WIDTH, D, generator=rng, dtype=F64)
+    later = torch.ones(tokens, tokens, dtype=torch.bool).triu(1)
+    roads = (x, x, x) if norm_first else (x, _norm(x), _norm(_norm(x)))  # what each branch is added to
+    for name, part, road in zip(BRANCHES, ("self_attn", "cross_attn", "ff"), roads, strict=True):
+        read = _norm(x) if norm_first else road
+        if part == "ff":
+            weights = zero | {"ff.fc1.weight": first, "ff.fc2.weight": free @ torch.eye(D, WIDTH, dtype=F64)}
+            whole = F.gelu(read @ first.T)[:, :D] @ free
+        else:  # every attention weight is seen by itself
+            seen, blocked = (read, later) if part == "self_attn" else (memory, later & False)
+            weights = zero | {f"{part}.q_proj.weight": q, f"{part}.k_proj.weight": k, f"{part}.o_proj.weight": free,
+                              f"{part}.v_proj.weight": _one_hot_values(seen)}
+            whole = _attention(read[None], seen[None], weights, part, blocked)[0]
+        layer = _mine(DecoderLayer, weights, dropout=p, norm_first=norm_first)
+        layer.train()
+        out = _run(layer, many, source).detach()
+        _whole_or_dropped(out - x if norm_first else _added(out, road), whole, p, f"with dropout={p} the {name} branch "
+                          "adds values that no dropout on its own places explains: is what it reads dropped as well, "
+                          "or the memory, or the sum, or the result?")
+
+
 @ORDERS
 def test_without_gradients(DecoderLayer, in_box, rng, norm_first):
     """Under torch.no_grad, and for views with other strides, the output is the same; x and memory stay as they are."""
@@ -445,17 +508,20 @@ def test_float32(DecoderLayer, rng):
     same(got, _expected(theirs, x, memory, PADDING).float(), "the output", rtol=1e-3, atol=1e-4)
 
 
-@pytest.mark.weight(2)
-def test_built_from_its_parts(DecoderLayer, in_box, rng):
-    """It is built from its parts, not with torch's own layer, nn.MultiheadAttention or scaled_dot_product_attention."""
-    used = set()
-    for norm_first in (True, False):
-        layer = DecoderLayer(D, HEADS, WIDTH, norm_first=norm_first)
-        for mode, grad in ((layer.eval, True), (layer.eval, False), (layer.train, False), (layer.train, True)):
-            mode()
-            for options in ({}, {"memory_padding_mask": PADDING}):
-                with torch.set_grad_enabled(grad):
-                    used.update(map(str, in_box(functions_called, layer, *(v.float() for v in _draw(rng)), **options)))
+@ORDERS
+@pytest.mark.weight(9)  # both together are a quarter of the points: the layer is to be built, and to be right
+def test_built_from_its_parts(DecoderLayer, in_box, rng, norm_first):
+    """It is right and built from its parts, not with torch's layer, its attention or scaled_dot_product_attention."""
+    theirs, used = _theirs(rng, norm_first), set()
+    x, memory = _draw(rng)
+    layer = _mine(DecoderLayer, decoder_layer_state(theirs), norm_first=norm_first)
+    _value(_run(layer, x, memory), theirs, x, memory, "the output", norm_first)
+    layer = DecoderLayer(D, HEADS, WIDTH, norm_first=norm_first)
+    for mode, grad in ((layer.eval, True), (layer.eval, False), (layer.train, False), (layer.train, True)):
+        mode()
+        for options in ({}, {"memory_padding_mask": PADDING}):
+            with torch.set_grad_enabled(grad):
+                used.update(map(str, in_box(functions_called, layer, x.float(), memory.float(), **options)))
     for name in ("multi_head_attention_forward", "native_multi_head_attention", "scaled_dot_product_attention",
                  "_layer_fwd"):
         check(not any(call.endswith(name) for call in used), f"the answer calls torch's {name}, which this question "

@@ -16,9 +16,9 @@ STEPS, BAR = 300, 0.45  # of the stated run; guessing gives .25
 LEARNED = 0.7  # a loss that lies far below what .45 asks for (guessing has 1.39): the run may end there
 
 
-def _lively(EncoderClassifier, rng, amount=0.2):
+def _lively(EncoderClassifier, rng, amount=0.2, sizes=SIZES):
     """A model in evaluation mode with every parameter stirred: nothing is zero or equal by initialisation."""
-    model = EncoderClassifier(*SIZES)
+    model = EncoderClassifier(*sizes)
     model.eval()
     state = dict(model.state_dict())
     for name, shape in model.parameter_shapes().items():
@@ -172,6 +172,30 @@ def test_longest(EncoderClassifier, rng):
     other[:, -1] = (other[:, -1] + 4) % VOCAB
     moved = (_run(model, other) - _run(model, ids)).abs().amax(-1)
     check((moved > 1e-7).all(), f"token {LONGEST - 1} of a sequence of max_len = {LONGEST} does not move the logits")
+
+
+def test_long_sequences(EncoderClassifier, rng):
+    """With a larger max_len, long sequences are read to their end: any token counts, and so does its place."""
+    longest = int(torch.randint(34, 44, (1,), generator=rng))
+    model = _lively(EncoderClassifier, rng, sizes=(*SIZES[:-1], longest))
+    close = _precise(model)
+    for N, real in ((longest, longest), (longest, longest - 11), (longest - 5, longest - 5)):
+        ids = torch.randint(VOCAB, (2, N), generator=rng)
+        ids[:, real - 1] = (ids[:, real - 2] + 3) % VOCAB  # the last two differ
+        padding = None if real == N else (torch.arange(N) >= real).expand(2, N).contiguous()
+        before, told = _run(model, ids, padding), f"{real} tokens with {N - real} of padding, for max_len = {longest}"
+        for place in (real - 1, real - 2, real // 2, 0):
+            other = ids.clone()
+            other[:, place] = (other[:, place] + 4) % VOCAB
+            moved = (_run(model, other, padding) - before).abs().amax(-1)
+            check((moved > 1e-8).all(), f"token {place} of {told}, moves no logit")
+        swapped = ids.clone()
+        swapped[:, real - 2], swapped[:, real - 1] = ids[:, real - 1], ids[:, real - 2]
+        moved = (_run(model, swapped, padding) - before).abs().amax(-1)
+        check((moved > (1e-8 if close["rtol"] < 1e-5 else 0)).all(), f"the last two of {told}, may change places "
+              "without any effect: has every place up to max_len a position of its own?")
+        if padding is not None:
+            same(_run(model, ids[:, :real]), before, f"the logits of {told}, against the same alone", **close)
 
 
 def test_rows_keep_apart(EncoderClassifier, rng):

@@ -155,3 +155,12 @@ def layer_norm(x, gamma, beta, eps=1e-5):
     z = x.float()
     z = (z - z.mean(-1, keepdim=True)) / (z.var(-1, unbiased=False, keepdim=True) + eps).sqrt()
     return (z * gamma + beta).to(x.dtype)
+
+
+# %% root-squared-again
+"""For a token whose features are all equal the gradient is NaN: you take the root of a variance of 0 and square it
+again, and the root is infinitely steep at 0. Take it once, of the variance plus eps."""
+def layer_norm(x, gamma, beta, eps=1e-5):
+    centred = x - x.mean(-1, keepdim=True)
+    sigma = centred.square().mean(-1, keepdim=True).sqrt()
+    return gamma * centred / (sigma**2 + eps).sqrt() + beta

@@ -151,8 +151,8 @@ def dead_transformer_fix(model):
 
 
 # %% positions-one-row-for-all
-"""You write new positions, and again the same for every place: a vector that all tokens share says nothing about
-where a token stands."""
+"""You write new positions, and they still say nothing about where a token stands: they are the same for every place,
+or the same in every feature, and such a shift is what layer norm takes away."""
 @torch.no_grad()
 def dead_transformer_fix(model):
     model.requires_grad_(True)

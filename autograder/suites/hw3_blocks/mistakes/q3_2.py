@@ -177,3 +177,15 @@ def layer_norm_backward(dy, x, gamma, eps=1e-5):
     dx = (g - g.mean(-1, keepdim=True) - x_hat * (g * x_hat).mean(-1, keepdim=True)) / s
     axes = tuple(range(x.ndim - 1))
     return dx, (dy * x_hat).sum(axes), dy.sum(axes)
+
+
+# %% gain-divided-out
+"""Where a gain is 0 your dgamma is NaN: it is made of gamma times dy and divided by gamma afterwards. gamma does not
+enter its own gradient; begin with dy."""
+def layer_norm_backward(dy, x, gamma, eps=1e-5):
+    centred = x - x.mean(-1, keepdim=True)
+    s = torch.sqrt(centred.square().mean(-1, keepdim=True) + eps)
+    x_hat, g = centred / s, gamma * dy
+    dx = (g - g.mean(-1, keepdim=True) - x_hat * (g * x_hat).mean(-1, keepdim=True)) / s
+    D = x.shape[-1]
+    return dx, (g * x_hat).reshape(-1, D).sum(0) / gamma, dy.reshape(-1, D).sum(0)

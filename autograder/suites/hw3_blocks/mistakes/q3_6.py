@@ -253,3 +253,11 @@ class FeedForward(FeedForward):
     def forward(self, x):
         hidden = self.activation(self.fc1(x))
         return self.fc2(hidden * self.dropout(torch.ones_like(hidden[..., :1])))
+
+
+# %% arguments-in-another-order
+"""`FeedForward(d_model, d_ff, "relu")` fails: your third argument is dropout. The order is d_model, d_ff, activation,
+dropout."""
+class FeedForward(FeedForward):
+    def __init__(self, d_model, d_ff, dropout=0.0, activation="gelu"):
+        super().__init__(d_model, d_ff, activation, dropout)

@@ -568,3 +568,39 @@ class EncoderLayer(EncoderLayer):
         if key_padding_mask is not None:
             key_padding_mask = key_padding_mask & ~key_padding_mask.all(1, keepdim=True)
         return super().forward(x, key_padding_mask)
+
+
+# %% dropout-on-what-a-branch-reads
+"""In training the input of a branch loses entries, before the branch has seen it. Dropout has four places: the attention
+weights, the units of ff, and the output of each branch."""
+class EncoderLayer(EncoderLayer):
+    def forward(self, x, key_padding_mask=None):
+        def attend(x):
+            x = self.dropout(x)
+            return self.dropout(self.self_attn(x, x, x, key_padding_mask=key_padding_mask)[0])
+
+        def think(x):
+            return self.dropout(self.ff(self.dropout(x)))
+
+        if self.norm_first:
+            x = x + attend(self.norm1(x))
+            return x + think(self.norm2(x))
+        x = self.norm1(x + attend(x))
+        return self.norm2(x + think(x))
+
+
+# %% dropout-twice-on-a-branch
+"""Dropout acts twice on the output of a branch: more of it is lost than asked for, and the rest is scaled up twice."""
+class EncoderLayer(EncoderLayer):
+    def forward(self, x, key_padding_mask=None):
+        def attend(x):
+            return self.dropout(self.dropout(self.self_attn(x, x, x, key_padding_mask=key_padding_mask)[0]))
+
+        def think(x):
+            return self.dropout(self.dropout(self.ff(x)))
+
+        if self.norm_first:
+            x = x + attend(self.norm1(x))
+            return x + think(self.norm2(x))
+        x = self.norm1(x + attend(x))
+        return self.norm2(x + think(x))

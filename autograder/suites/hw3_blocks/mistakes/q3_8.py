@@ -650,3 +650,11 @@ class DecoderLayer(DecoderLayer):
         if memory_padding_mask is not None:
             memory_padding_mask = memory_padding_mask[:1].expand_as(memory_padding_mask)
         return super().forward(x, memory, memory_padding_mask)
+
+
+# %% dropout-on-the-memory
+"""In training the memory loses entries before the cross-attention reads it. Dropout goes to both attentions, to ff and
+onto each branch; the memory is taken as it is."""
+class DecoderLayer(DecoderLayer):
+    def forward(self, x, memory, memory_padding_mask=None):
+        return super().forward(x, self.dropout(memory), memory_padding_mask)

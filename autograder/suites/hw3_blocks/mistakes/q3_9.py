@@ -1,6 +1,6 @@
 # %% mask-not-passed-on
-"""Changing a padded token changes the logits: your layers never get the mask, so the real tokens attend to the
-padding."""
+"""Changing a padded token changes the logits: the mask does not reach your layers, or not all of them and always, so
+the real tokens attend to the padding."""
 class EncoderClassifier(nn.Module):
     def __init__(self, vocab, d_model, n_heads, d_ff, n_layers, n_classes, max_len):
         super().__init__()
@@ -140,8 +140,8 @@ class EncoderClassifier(nn.Module):
 
 
 # %% last-place-read
-"""You read the last column, and in a padded row that is padding. Read the first token, or average over the real
-ones."""
+"""A padded place is read: you take the last column, which in a padded row is padding, or your mask is a place off (a
+token of your own in front moves it). Read the first token, or average over the real ones."""
 class EncoderClassifier(nn.Module):
     def __init__(self, vocab, d_model, n_heads, d_ff, n_layers, n_classes, max_len):
         super().__init__()
@@ -159,8 +159,8 @@ class EncoderClassifier(nn.Module):
 
 
 # %% padding-embedded-as-zeros
-"""You set the embedding of padded tokens to zero and let the layers attend to them. A zero vector is a token like
-any other: it takes its share of the attention, so more padding still moves the logits. Pass the mask on."""
+"""What stands in the padding moves nothing, and how much of it there is does: you set its embedding to zero and let the
+layers attend to it (a zero vector takes its share of the attention), or your positions depend on N. Pass the mask on."""
 class EncoderClassifier(nn.Module):
     def __init__(self, vocab, d_model, n_heads, d_ff, n_layers, n_classes, max_len):
         super().__init__()
@@ -319,11 +319,47 @@ class EncoderClassifier(EncoderClassifier):
 
 
 # %% positions-from-the-end
-"""Your positions depend on how long the row is with its padding: place 0 gets another vector when columns are added.
-Count from the first token."""
+"""Your logits depend on how long the row is with its padding: place 0 gets another position when columns are added, or
+you divide by a length of the batch. Count from the first token, and each row's own tokens."""
 class EncoderClassifier(EncoderClassifier):
     def forward(self, ids, key_padding_mask=None):
         x = self.embed(ids) + self.positions[: ids.shape[1]].flip(0)
         for layer in self.layers:
             x = layer(x, key_padding_mask)
         return self.head(self.norm(x[:, 0]))
+
+
+# %% batch-first-forgotten
+"""The logits of a sentence change with its neighbours in the batch, and its own later words do not count: torch's layers
+take [N, B, D] unless told `batch_first=True`, so your tokens attend to other sentences."""
+class EncoderClassifier(nn.Module):
+    def __init__(self, vocab, d_model, n_heads, d_ff, n_layers, n_classes, max_len):
+        super().__init__()
+        self.embed = nn.Embedding(vocab, d_model)
+        self.positions = nn.Parameter(0.02 * torch.randn(max_len, d_model))
+        layer = nn.TransformerEncoderLayer(d_model, n_heads, d_ff, dropout=0.0, norm_first=True)
+        self.layers = nn.TransformerEncoder(layer, n_layers, enable_nested_tensor=False)
+        self.norm = nn.LayerNorm(d_model)
+        self.head = nn.Linear(d_model, n_classes)
+
+    def forward(self, ids, key_padding_mask=None):
+        x = self.embed(ids) + self.positions[: ids.shape[1]]
+        mask = None if key_padding_mask is None else key_padding_mask.T
+        return self.head(self.norm(self.layers(x, src_key_padding_mask=mask)[:, 0]))
+
+
+# %% log-softmax-on-the-logits
+"""Your outputs are logarithms of probabilities: a log-softmax comes too early. The loss has its own; return the scores as
+the last linear layer gives them."""
+class EncoderClassifier(EncoderClassifier):
+    def forward(self, ids, key_padding_mask=None):
+        return torch.log_softmax(super().forward(ids, key_padding_mask), -1)
+
+
+# %% far-places-cut-off
+"""In a long sentence the last words move nothing: you read a fixed number of places. All N of them count, up to
+max_len."""
+class EncoderClassifier(EncoderClassifier):
+    def forward(self, ids, key_padding_mask=None):
+        mask = None if key_padding_mask is None else key_padding_mask[:, :12]
+        return super().forward(ids[:, :12], mask)

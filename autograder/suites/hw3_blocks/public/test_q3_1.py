@@ -130,3 +130,11 @@ def probe_views(layer_norm):
 
 def probe_half_precision(layer_norm):
     return str(layer_norm(*(v.to(torch.bfloat16) for v in _inputs(4))).dtype)
+
+
+def probe_gradient_at_constant_row(layer_norm):
+    leaves = [v.requires_grad_() for v in _inputs(3)]
+    with torch.no_grad():
+        leaves[0][1] = 3.0
+    layer_norm(*leaves)[:, :2].sum().backward()
+    return leaves[0].grad

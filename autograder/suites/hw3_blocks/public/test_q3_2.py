@@ -134,3 +134,9 @@ def probe_without_autograd(layer_norm_backward):
     except Exception:
         return False
     return True
+
+
+def probe_zero_gain(layer_norm_backward):
+    dy, x, gamma = _inputs(4)
+    gamma[2] = 0.0
+    return layer_norm_backward(dy, x, gamma)

@@ -136,13 +136,13 @@ def probe_parameters(EncoderLayer):
     return {name: list(state[name].shape) if name in state else "missing" for name in names}
 
 
-def _branch(EncoderLayer, on, dropout=0.25, **more):
-    """What a branch with the constant output 1 adds to x = 0, in training mode: a set of rounded values."""
+def _branch(EncoderLayer, on, dropout=0.25, x=0.0, **more):
+    """What a branch with the constant output 1 adds to a constant x, in training mode: a set of rounded values."""
     weights = {name: torch.zeros_like(value) for name, value in encoder_layer_state(_theirs(True)).items()}
     weights |= {name: torch.ones(D, dtype=F64) for name in ("norm1.weight", "norm2.weight", on)} | more
     layer = _mine(EncoderLayer, weights, dropout=dropout)
     layer.train()
-    return sorted({round(v, 4) for v in layer(torch.zeros(4, 12, D, dtype=F64)).detach().flatten().tolist()})
+    return sorted({round(v, 4) for v in layer(torch.full((4, 12, D), x, dtype=F64)).detach().flatten().tolist()})
 
 
 def probe_dropout_on_attention_branch(EncoderLayer):
@@ -177,3 +177,17 @@ def probe_dropout_in_the_feed_forward_layer(EncoderLayer):
 
 def probe_nothing_but_padding(EncoderLayer):
     return _output(EncoderLayer, padding=torch.ones_like(PADDING))
+
+
+def probe_dropout_on_the_road(EncoderLayer):
+    return _branch(EncoderLayer, "norm1.weight", x=1.0)
+
+
+def probe_dropout_on_what_a_branch_reads(EncoderLayer):
+    weights = {name: torch.zeros_like(value) for name, value in encoder_layer_state(_theirs(True)).items()}
+    weights |= {name: torch.ones(D, dtype=F64) for name in ("norm1.weight", "norm2.weight")}
+    weights |= {f"self_attn.{part}_proj.weight": torch.eye(D, dtype=F64) for part in "vo"}
+    layer = _mine(EncoderLayer, weights, dropout=0.25)
+    layer.train()
+    x = torch.tensor([1.0, -1.0], dtype=F64).repeat(D // 2).expand(60, 1, D).contiguous()  # its own norm
+    return sorted({round(v, 3) for v in ((layer(x).detach() - x) * x).flatten().tolist()})

@@ -195,3 +195,12 @@ def probe_ruled_out(DecoderLayer):
 def probe_dropout_in_the_feed_forward_layer(DecoderLayer):
     units = {"ff.fc1.bias": torch.ones(WIDTH, dtype=F64), "ff.fc2.weight": torch.ones(D, WIDTH, dtype=F64)}
     return len(_branch(DecoderLayer, "norm1.weight", **units)) > 2
+
+
+def probe_dropout_on_the_memory(DecoderLayer):
+    weights = {name: torch.zeros_like(value) for name, value in decoder_layer_state(_theirs(True)).items()}
+    weights |= {f"cross_attn.{part}_proj.weight": torch.eye(D, dtype=F64) for part in "vo"}
+    layer = _mine(DecoderLayer, weights, dropout=0.25)
+    layer.train()
+    x, memory = torch.zeros(60, 1, D, dtype=F64), torch.ones(60, 1, D, dtype=F64)
+    return sorted({round(v, 3) for v in layer(x, memory).detach().flatten().tolist()})

@@ -176,7 +176,9 @@ def probe_probabilities(EncoderClassifier):
     model, (ids, _) = _model(EncoderClassifier), _batch()
     logits = _run(model, ids)
     one = torch.ones(3, dtype=logits.dtype)
-    return not _moves(logits.sum(-1), one) or not _moves(logits.exp().sum(-1), one)
+    if not _moves(logits.sum(-1), one):
+        return "probabilities"
+    return "their logarithms" if not _moves(logits.exp().sum(-1), one) else "logits"
 
 
 def probe_many_parameters_without_gradient(EncoderClassifier):
@@ -195,3 +197,11 @@ def probe_a_second_model_with_the_same_weights(EncoderClassifier):
 def probe_token_zero_is_a_token(EncoderClassifier):
     model = _model(EncoderClassifier)
     return _moves(_run(model, torch.tensor([[3, 5, 0, 0]])), _run(model, torch.tensor([[3, 5]])))
+
+
+def probe_far_places_that_move(EncoderClassifier):
+    torch.manual_seed(39)
+    model = EncoderClassifier(VOCAB, D, HEADS, WIDTH, 1, CLASSES, 40)
+    model.eval()
+    ids = torch.randint(VOCAB, (3, 40), generator=torch.Generator().manual_seed(40))
+    return _places_that_move(model, ids, None, 0, (15, 25, 39))
