@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q2_10"
 points = 6
 
-MADE_FROM = "1fb3972f0da6dc8f"
+MADE_FROM = "77c9b8314b149c9e"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'exchange-heads-called-false',

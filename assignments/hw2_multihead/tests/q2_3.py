@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q2_3"
 points = 9
 
-MADE_FROM = "c6e20814e975627a"
+MADE_FROM = "3748230cd7c6fb37"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'padding-polarity-inverted',

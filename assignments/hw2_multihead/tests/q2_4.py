@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q2_4"
 points = 7
 
-MADE_FROM = "68e199e5c4fda538"
+MADE_FROM = "2d40041e21e9dc64"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'one-bias-per-projection',

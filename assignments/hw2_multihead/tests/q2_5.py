@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q2_5"
 points = 10
 
-MADE_FROM = "0718be1a20b980cb"
+MADE_FROM = "7052eb272acc5912"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'multiply-adds-not-doubled',

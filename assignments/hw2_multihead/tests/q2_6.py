@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q2_6"
 points = 8
 
-MADE_FROM = "a5febf130a06a17a"
+MADE_FROM = "9e9fdcc5cd882371"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'residual-forgotten',

@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q2_7"
 points = 13
 
-MADE_FROM = "4b48a96bb712607f"
+MADE_FROM = "a30e433e85018089"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'nothing-kept',

@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q2_8"
 points = 11
 
-MADE_FROM = "d25e92f408af5383"
+MADE_FROM = "0a3f7154d7c199dd"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'normaliser-forgotten',

@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q2_9"
 points = 8
 
-MADE_FROM = "273a367ccccddf10"
+MADE_FROM = "98cd623cb042ee8d"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'number-of-windows',
