@@ -25,6 +25,7 @@ STAND_INS = {"nan": 17.3, "inf": 29.1, "-inf": -23.7}
 LARGEST = 10**6  # numbers of which a print is taken
 MANY = 4_000  # items of lists and dicts, one inside another, of which prints are taken
 NOISE = 1e-9  # differences below this are rounding
+REFUSAL = "ValueError"  # what right answers raise, where they are to refuse
 ENOUGH = 4  # prints of numbers that cannot agree by chance
 
 Fingerprint = Any  # JSON: dicts, lists, strings, numbers, booleans, None
@@ -145,9 +146,10 @@ def _hits(student: Mapping[str, Fingerprint], mistake: Mistake) -> list[str]:
     if 2 * len(hits) <= len(tried) and len(telling) < ENOUGH:
         return []
     if all("error" in mistake.prints[name] for name in hits):  # says little: many errors are of the same type
-        elsewhere = [student[name] for name in student if name not in mistake.prints]  # where this mistake is right
+        elsewhere = [student[name].get("error") for name in student if name not in mistake.prints]
+        crashes = set(elsewhere) - {None, REFUSAL}  # where this mistake does as the right answer
         only_errors = all("error" in print_ for print_ in mistake.prints.values())
-        if not only_errors or len(hits) < len(tried) or any("error" in print_ for print_ in elsewhere):
+        if not only_errors or len(hits) < len(tried) or crashes:
             return []
     return hits
 

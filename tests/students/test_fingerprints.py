@@ -159,6 +159,7 @@ def test_the_same_error_alone_names_only_a_mistake_that_does_nothing_else():
     assert diagnosed([mixed], plain=1.0, masked=error) == "mixed"
     assert diagnosed([mixed, pure], plain=3.0, masked=error) == "pure"
     assert diagnosed([pure], plain=error, masked=error) is None  # the known one gives the right value there
+    assert diagnosed([pure], plain=ValueError("refused, as asked for"), masked=error) == "pure"
     assert diagnosed([mistake("pure", masked=error, plain=error)], plain=3.0, masked=error) is None
 
 
