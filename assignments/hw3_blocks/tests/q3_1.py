@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q3_1"
 points = 6
 
-MADE_FROM = "28b4e874ad302f77"
+MADE_FROM = "037fee39a368df22"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'unbiased-variance',

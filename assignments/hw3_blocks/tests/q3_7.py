@@ -591,7 +591,7 @@ MISTAKES = [{'label': 'always-pre-norm',
  {'label': 'torchs-own-layer',
   'hint': 'Inside your layer works nn.TransformerEncoderLayer, which this question rules out: it is what you are to '
           'build, from self_attn, ff and the two norms.',
-  'prints': {'probe_ruled_out': {'list': [{'is': True}, {'is': True}, {'is': False}]}}},
+  'prints': {'probe_ruled_out': {'list': [{'is': True}, {'is': False}, {'is': False}]}}},
  {'label': 'no-dropout-in-the-feed-forward-layer',
   'hint': "The hidden units of `ff` are never dropped: the feed-forward layer was made without the layer's "
           '`dropout`.',

@@ -199,8 +199,9 @@ def probe_dropout_in_the_feed_forward_layer(DecoderLayer):
 
 def probe_dropout_on_the_memory(DecoderLayer):
     weights = {name: torch.zeros_like(value) for name, value in decoder_layer_state(_theirs(True)).items()}
-    weights |= {f"cross_attn.{part}_proj.weight": torch.eye(D, dtype=F64) for part in "vo"}
+    weights |= {"cross_attn.v_proj.weight": torch.full((D, D), 1 / D, dtype=F64),
+                "cross_attn.o_proj.weight": torch.eye(D, dtype=F64)}
     layer = _mine(DecoderLayer, weights, dropout=0.25)
     layer.train()
     x, memory = torch.zeros(60, 1, D, dtype=F64), torch.ones(60, 1, D, dtype=F64)
-    return sorted({round(v, 3) for v in layer(x, memory).detach().flatten().tolist()})
+    return len({round(v, 3) for v in layer(x, memory).detach().flatten().tolist()}) > 2  # a mean of what is left
