@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 
 from course_utils.data import mnist5k
-from course_utils.vision import SIZES, call
+from course_utils.vision import NAMES, SIZES, call
 
 MARK = 0.0123456789  # what a stand-in for training leaves in every parameter
 MOST = 500  # batches that it looks at
@@ -38,10 +38,11 @@ class Notes:
         for known, notes in zip(self.models, self.runs, strict=True):
             if known is model:
                 return notes
-        names = [name for name, _ in model.named_parameters()]
-        kind = "vit" if any(name.endswith("embed.proj.weight") for name in names) else "cnn"
+        shapes = {name: list(parameter.shape) for name, parameter in model.named_parameters()}
+        kind = "vit" if any(name.endswith("embed.proj.weight") for name in shapes) else "cnn"
         self.models.append(model)
-        self.runs.append({"kind": kind, "steps": 0, "images": 0, "trained": [], "asked": [], "answers": []})
+        notes = {"kind": kind, "shapes": shapes, "trainings": 0, "steps": 0, "planned": 0, "images": 0}
+        self.runs.append(notes | {"trained": [], "asked": [], "answers": []})
         return self.runs[-1]
 
     def trains(self, model: nn.Module, images: Tensor) -> None:
@@ -58,8 +59,9 @@ class Notes:
         notes["answers"].append(answers.detach())
 
     def told(self) -> list[dict[str, Any]]:
-        """For each model its kind ("vit" or "cnn"), its steps, the number of `images` that it was shown, which digits
-        these were (`trained`, each once), which it was asked about (`asked`), and its answers to them."""
+        """For each model its kind ("vit" or "cnn"), the `shapes` of its parameters, its steps, the number of `images`
+        that it was shown, which digits these were (`trained`, each once), which it was asked about (`asked`), and its
+        answers to them. A plan also has the number of its `trainings`, and the steps that they would have had."""
         none = torch.zeros(0, dtype=torch.long)
         return [
             {
@@ -83,9 +85,9 @@ def _keys(images: Tensor) -> Tensor:
     return pixels @ weights
 
 
-def efficiency(data_efficiency: Callable[..., Any], sizes: Sequence[int], steps: int) -> Any:
+def efficiency(data_efficiency: Callable[..., Any], sizes: Sequence[int], steps: int | None) -> Any:
     """What the function finds for these sizes; a number of steps is offered to a function that has such a parameter."""
-    return call(data_efficiency, list(sizes), steps=steps)
+    return call(data_efficiency, list(sizes), **({} if steps is None else {"steps": steps}))
 
 
 def watched_efficiency(data_efficiency: Callable[..., Any], sizes: Sequence[int], steps: int) -> dict[str, Any]:
@@ -124,14 +126,34 @@ def watched_efficiency(data_efficiency: Callable[..., Any], sizes: Sequence[int]
     return {"result": result, "runs": notes.told(), "models": notes.models, "calls": notes.calls}
 
 
-def efficiency_plan(data_efficiency: Callable[..., Any], sizes: Sequence[int], steps: int = 3) -> dict[str, Any]:
+def _by_name(function: Any, args: Sequence[Any], given: dict[str, Any]) -> dict[str, float]:
+    """The numbers among the arguments of a training, by name, also where they were given by position."""
+    try:
+        bound = inspect.signature(function).bind(None, None, *args, **given).arguments
+    except (TypeError, ValueError):
+        bound = given
+    return {name: value for name, value in bound.items() if type(value) in (int, float)}
+
+
+def _planned(options: dict[str, float], batches: int) -> int:
+    """The steps of a training with these options, one epoch of which has so many batches."""
+    steps = next((options[name] for name in NAMES["steps"] if name in options), None)
+    epochs = next((options[name] for name in NAMES["epochs"] if name in options), 1)
+    return int(steps if steps is not None else epochs * batches)
+
+
+def efficiency_plan(
+    data_efficiency: Callable[..., Any], sizes: Sequence[int], steps: int | None = 3
+) -> dict[str, Any]:
     """What the function would do, with stand-ins for `train_classifier` and `evaluate` that only take notes.
+
+    `steps` are offered to a function that has such a parameter; with None it is left at its default.
 
     `trained`: for each training its model's class, its steps and how many different images; `further`: for each
     training whether its model came with the weights that an earlier one had left; `evaluated`: how many images each
     evaluation had; `result`: what is returned when the accuracies come out as 0.01, 0.02, 0.03, ...; `runs`: see
-    `Notes.told`, without answers; `options`: for each training the numbers that it was given by name; `calls`: how many
-    modules were called all the same.
+    `Notes.told`, without answers; `options`: for each training the numbers that it was given, by name; `calls`: how
+    many modules were called all the same.
     """
     notes = Notes()
     options: list[dict[str, float]] = []
@@ -139,12 +161,18 @@ def efficiency_plan(data_efficiency: Callable[..., Any], sizes: Sequence[int], s
     further: list[bool] = []
     evaluated: list[int] = []
 
-    def train_classifier(model: nn.Module, batches: Any, *_args: Any, **given: Any) -> list[float]:
-        options.append({name: float(value) for name, value in given.items() if isinstance(value, int | float)})
+    world = inspect.unwrap(data_efficiency).__globals__
+    real = world.get("train_classifier")
+
+    def train_classifier(model: nn.Module, batches: Any, *args: Any, **given: Any) -> list[float]:
+        options.append(_by_name(real, args, given))
         images = []
         for x, _ in itertools.islice(batches, MOST):
             notes.trains(model, x)
             images.append(x.flatten(1).double())
+        run = notes.run(model)
+        run["trainings"] += 1
+        run["planned"] += _planned(options[-1], len(images))
         distinct = torch.cat([x @ torch.arange(1.0, x.shape[1] + 1).double() for x in images]).unique()
         trained.append((type(model).__name__, len(images), len(distinct)))
         marked = [bool((parameter == MARK).all()) for parameter in model.parameters()]
@@ -161,7 +189,6 @@ def efficiency_plan(data_efficiency: Callable[..., Any], sizes: Sequence[int], s
             evaluated[-1] += len(labels)
         return len(evaluated) / 100
 
-    world = inspect.unwrap(data_efficiency).__globals__
     mine: dict[str, Any] = {"train_classifier": train_classifier, "evaluate": evaluate}
     before = {name: world[name] for name in mine if name in world}
     world.update(mine)

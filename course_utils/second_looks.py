@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from types import FunctionType, MethodType
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 
 def call_twice(function: Callable[..., Any], first: Sequence[Any], second: Sequence[Any]) -> tuple[Any, Any]:
@@ -34,22 +36,61 @@ def resize_after_a_step(
 
 
 def look_and_leave(map_attention: Callable[..., Any], model: nn.Module, images: Tensor) -> dict[str, Any]:
-    """Call `map_attention` for a model in training mode, and tell what it has left behind.
+    """Call `map_attention` for a model in training mode, then in evaluation mode, and tell what it has left behind.
 
     `hooks`: how many hooks more there are; `modes`: parts that are no longer in training mode; `frozen`: parameters
-    that no longer want a gradient; `grad`: whether gradients are still switched on.
+    that no longer want a gradient; `grad`: whether gradients are still switched on. And what it has undone: `deaf`,
+    parts that have lost a hook of other people; `thawed`, parameters that want a gradient and did not before; `slopes`,
+    parameters whose gradient is another; `replaced`, parts that are others, or have another function inside; `woken`,
+    parts that are in training mode after a call in evaluation mode.
     """
     model.train()
-    before = _hooks(model)
+    parameters = dict(model.named_parameters())
+    resting = next(reversed(parameters))
+    parameters[resting].requires_grad_(False)
+    for parameter in parameters.values():
+        parameter.grad = torch.full_like(parameter, 0.5)
+    parts = dict(model.named_modules())
+    listeners = {name: part.register_forward_hook(_listen) for name, part in parts.items()}
+    hooks, functions = _hooks(model), {name: _functions(part) for name, part in parts.items()}
     with torch.enable_grad():
         map_attention(model, images)
         grad = torch.is_grad_enabled()
-    return {
-        "hooks": _hooks(model) - before,
-        "modes": [name or "the model" for name, part in model.named_modules() if not part.training],
-        "frozen": [name for name, parameter in model.named_parameters() if not parameter.requires_grad],
+    now = dict(model.named_modules())
+    left = {
+        "hooks": _hooks(model) - hooks,
+        "modes": [_name(name) for name, part in now.items() if not part.training],
+        "frozen": [name for name, p in model.named_parameters() if not p.requires_grad and name != resting],
         "grad": grad,
+        "deaf": [_name(name) for name in parts if listeners[name].id not in parts[name]._forward_hooks],
+        "thawed": [name for name, p in model.named_parameters() if p.requires_grad and name == resting],
+        "slopes": [name for name, p in parameters.items() if p.grad is None or bool((p.grad != 0.5).any())],
+        "replaced": [_name(name) for name in parts if now.get(name) is not parts[name]
+                     or _functions(parts[name]) != functions[name]],
     }
+    for listener in listeners.values():
+        listener.remove()
+    parameters[resting].requires_grad_(True)
+    model.eval()
+    with torch.enable_grad():
+        map_attention(model, images)
+    return left | {"woken": [_name(name) for name, part in model.named_modules() if part.training]}
+
+
+def _listen(_module: nn.Module, _args: Any, _output: Any) -> None:
+    """A hook that does nothing."""
+
+
+def _name(name: str) -> str:
+    return name or "the model"
+
+
+def _functions(part: nn.Module) -> dict[str, Any]:
+    """The functions that a part has of its own or by its class, `forward` among them."""
+    own = {name: value for name, value in vars(part).items() if isinstance(value, FunctionType | MethodType)}
+    methods = {name: getattr(type(part), name, None) for name in own}
+    put_back = [name for name, value in own.items() if getattr(value, "__func__", value) is methods[name]]
+    return {"class's forward": type(part).forward} | {name: own[name] for name in own if name not in put_back}
 
 
 def _hooks(model: nn.Module) -> int:
@@ -91,3 +132,45 @@ def made_audible(model: Any, images: Tensor) -> bool:
         return False
     model.map_head = PlainHead(model.map_head)
     return True
+
+
+def refusing(model: Any, patch: int) -> None:
+    """Let the model's embedding raise a ValueError for images whose sides are no multiples of the patch."""
+
+    def refuse(_module: nn.Module, args: Any) -> None:
+        for images in args:
+            if isinstance(images, Tensor) and images.ndim == 4 and any(side % patch for side in images.shape[-2:]):
+                raise ValueError(f"patches of {patch} do not divide images of {list(images.shape[-2:])}")
+
+    if isinstance(getattr(model, "embed", None), nn.Module):
+        model.embed.register_forward_pre_hook(refuse)
+
+
+def convolution_and_embedding(
+    PatchEmbedding: Callable[..., nn.Module], as_convolution: Callable[..., Any], sizes: Sequence[int], frozen: bool
+) -> dict[str, list[bool]]:
+    """Which parameters of an embedding want a gradient, `before` and `after` its convolution was made."""
+    embedding = PatchEmbedding(*sizes)
+    embedding.requires_grad_(not frozen)
+    before = [parameter.requires_grad for parameter in embedding.parameters()]
+    as_convolution(embedding)
+    return {"before": before, "after": [parameter.requires_grad for parameter in embedding.parameters()]}
+
+
+def convolution_elsewhere(
+    PatchEmbedding: Callable[..., nn.Module], as_convolution: Callable[..., Any], sizes: Sequence[int]
+) -> str | None:
+    """The device of the convolution's weights where proj is on "meta", a stand-in for a GPU; None if unknown.
+
+    Only proj is moved: what else an embedding keeps stays where it can be read.
+    """
+    embedding: Any = PatchEmbedding(*sizes)
+    as_convolution(embedding)  # what fails here is no matter of devices
+    with FakeTensorMode(allow_non_fake_inputs=True):
+        for name, parameter in [*embedding.proj.named_parameters()]:
+            setattr(embedding.proj, name, nn.Parameter(torch.empty_like(parameter, device="meta")))
+        try:
+            convolution = as_convolution(embedding)
+            return str(convolution.weight.device.type)
+        except Exception:  # the stand-in cannot do everything
+            return None

@@ -11,6 +11,8 @@ from torch import Tensor, nn
 
 from course_utils.vision import NAMES, call
 
+HALF = {torch.bfloat16, torch.float16}
+
 
 class WatchedModel(nn.Module):
     """A linear classifier that notes how it is called and what becomes of its gradients."""
@@ -22,6 +24,8 @@ class WatchedModel(nn.Module):
         nn.init.zeros_(self.fc.bias)
         self.modes: list[bool] = []  # was it in training mode, for each call that could be learned from
         self.images = 0  # how many images these calls had
+        self.keys: list[Tensor] = []  # and which ones, as `_keys` tells them apart
+        self.dtypes: set[torch.dtype] = set()  # of the logits
         self.backwards = 0  # how many gradients came back to the logits
         self.stale = 0  # how many were added to one that was computed at other weights
         self.first: dict[str, Tensor] = {}  # images, logits and the gradient at the logits of the first call
@@ -35,7 +39,9 @@ class WatchedModel(nn.Module):
         if torch.is_grad_enabled():
             self.modes.append(self.training)
             self.images += len(images)
+            self.keys.append(_keys(images))
         logits: Tensor = self.fc(images.flatten(1))
+        self.dtypes.add(logits.dtype)
         if logits.requires_grad:
             if not self.first:
                 self.first = {"images": images.detach(), "logits": logits.detach()}
@@ -58,6 +64,25 @@ class WatchedModel(nn.Module):
             self.stale += 1
 
 
+def _keys(images: Tensor) -> Tensor:
+    """One number for each image [B, ...], by which it is known again."""
+    pixels = images.detach().double().flatten(1)
+    weights = torch.rand(pixels.shape[1], generator=torch.Generator().manual_seed(5), dtype=torch.float64)
+    return pixels @ weights.to(pixels.device)
+
+
+def _times(images: Tensor, shown: list[Tensor]) -> Tensor | None:
+    """How often each of the images was shown, [N]; None if some that were shown are none of them."""
+    known = _keys(images)
+    times = torch.zeros(len(images), dtype=torch.long)
+    for keys in shown:
+        gaps = (keys[:, None] - known).abs()
+        if len(keys) and gaps.min(1).values.max() > 1e-6:
+            return None
+        times += (gaps <= 1e-6).sum(0)
+    return times
+
+
 def watch_training(
     train_classifier: Callable[..., Any],
     images: Tensor,
@@ -69,7 +94,9 @@ def watch_training(
     """Let the function train a linear model, handed over in evaluation mode, its weights random with this spread.
 
     Returns `weight` and `bias` as they are afterwards; `modes`, `images`, `backwards`, `stale` and `first` as the model
-    noted them; and `counted`: whether the function has a parameter for the number of epochs or steps.
+    noted them; `times`: how often each image was shown, None where images were changed on their way; `coarse`: whether
+    logits were in half precision; and `counted`: whether the function has a parameter for the number of epochs or
+    steps.
     """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
@@ -85,8 +112,40 @@ def watch_training(
         "backwards": model.backwards,
         "stale": model.stale,
         "first": model.first,
+        "times": _times(images, model.keys),
+        "coarse": bool(model.dtypes & HALF),
         "counted": any(name in parameters for name in NAMES["epochs"] + NAMES["steps"]),
     }
+
+
+class DeepModel(nn.Module):
+    """A classifier of several parts: convolution, places, norm, hidden layer, read-out."""
+
+    def __init__(self, side: int, n_classes: int) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(1, 4, 3, padding=1)
+        self.positions = nn.Parameter(0.1 * torch.randn(1, 4, side, side))
+        self.norm = nn.LayerNorm(4 * side * side)
+        self.hidden = nn.Linear(4 * side * side, 16)
+        self.head = nn.Linear(16, n_classes)
+
+    def forward(self, images: Tensor) -> Tensor:
+        """images [B, 1, side, side] -> [B, n_classes]."""
+        x = torch.tanh(self.conv(images) + self.positions).flatten(1)
+        return self.head(torch.tanh(self.hidden(self.norm(x))))
+
+
+def parameters_left_alone(
+    train_classifier: Callable[..., Any], images: Tensor, labels: Tensor, batch_size: int = 32
+) -> list[str]:
+    """The parameters of a model of several parts that are the same after one epoch of training as before."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        model = DeepModel(images.shape[-1], int(labels.max()) + 1)
+        before = {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
+        batches = [*zip(images.split(batch_size), labels.split(batch_size), strict=True)]
+        call(train_classifier, model, batches, epochs=1, steps=len(batches))
+    return [name for name, parameter in model.named_parameters() if torch.equal(parameter.detach(), before[name])]
 
 
 class AskedModel(nn.Module):
@@ -98,12 +157,14 @@ class AskedModel(nn.Module):
         self.fc.weight.data, self.fc.bias.data = weight.clone(), bias.clone()
         self.modes: list[bool] = []
         self.kept: list[bool] = []  # whether a gradient could be computed from the logits
+        self.dtypes: set[torch.dtype] = set()  # of the logits
 
     def forward(self, images: Tensor) -> Tensor:
         """images [B, C, H, W] -> [B, n_classes]."""
         logits: Tensor = self.fc(images.flatten(1))
         self.modes.append(self.training)
         self.kept.append(logits.requires_grad)
+        self.dtypes.add(logits.dtype)
         return logits
 
 
@@ -113,14 +174,20 @@ def watch_evaluation(
     """Let the function measure a linear model, handed over in training mode.
 
     Returns the `accuracy` that it gives, `weight` and `bias` as they are afterwards, and `modes` and `kept` as the
-    model noted them.
+    model noted them; `coarse`: whether logits were in half precision; `grad`: whether gradients are still switched on
+    afterwards; and `frozen`: parameters that no longer want one.
     """
     model = AskedModel(weight, bias).train()
-    accuracy = evaluate(model, [*zip(images.split(batch_size), labels.split(batch_size), strict=True)])
+    with torch.enable_grad():
+        accuracy = evaluate(model, [*zip(images.split(batch_size), labels.split(batch_size), strict=True)])
+        grad = torch.is_grad_enabled()
     return {
         "accuracy": accuracy,
         "weight": model.fc.weight.detach(),
         "bias": model.fc.bias.detach(),
         "modes": model.modes,
         "kept": model.kept,
+        "coarse": bool(model.dtypes & HALF),
+        "grad": grad,
+        "frozen": [name for name, parameter in model.named_parameters() if not parameter.requires_grad],
     }

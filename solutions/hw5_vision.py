@@ -439,7 +439,7 @@ with after("q5_3"):
 # | `norm` | `nn.LayerNorm` with **`eps=1e-6`** |
 # | `mlp` | has `fc1` (`D` to `mlp_ratio * D`) and `fc2` (back); between them the GELU **approximated by tanh** |
 #
-# Call `attn` once, with all images of the batch: 5.8 listens there.
+# It is best to call `attn` once, with all images of the batch: then 5.8 can listen there.
 #
 # The last two rows are the exception to our card: published heads were trained with this eps and this GELU,
 # and weights are only worth something in the function that they were trained in. At $z = 1$ the exact GELU is

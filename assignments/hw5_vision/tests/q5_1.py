@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q5_1"
 points = 8
 
-MADE_FROM = "97423421c33d9e9e"
+MADE_FROM = "de9ac9189a778e95"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'channel-last-in-the-patch',

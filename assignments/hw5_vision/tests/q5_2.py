@@ -226,7 +226,7 @@ MISTAKES = [{'label': 'filters-read-channel-last',
                                                  'norm': 23.99157,
                                                  'at': [12.717114, 23.938571, 0.72137775, 22.409977]}}}]
 
-explain = Explainer("q5_2", globals(), mistakes=MISTAKES, hidden_topics=['value', 'one module for all sizes', 'convolution', 'convolution leaves the embedding alone', 'convolution keeps the dtype', 'convolutions of two embeddings', 'gradients', 'images stay apart', 'with your own patchify', 'float32', 'device'])
+explain = Explainer("q5_2", globals(), mistakes=MISTAKES, hidden_topics=['value', 'one module for all sizes', 'convolution', 'convolution leaves the embedding alone', 'embedding can still learn', 'convolution keeps the dtype', 'convolutions of two embeddings', 'gradients', 'images stay apart', 'with your own patchify', 'float32', 'device', 'convolution keeps the device'])
 
 """Public checks of q5_2: PatchEmbedding and as_convolution."""
 

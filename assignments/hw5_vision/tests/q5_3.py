@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q5_3"
 points = 10
 
-MADE_FROM = "80b0e650411c8ead"
+MADE_FROM = "bb0a8c2d317b6f90"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'corners-aligned',
@@ -435,7 +435,7 @@ MISTAKES = [{'label': 'corners-aligned',
           'came in.',
   'prints': {'probe_exact': {'is': False}}}]
 
-explain = Explainer("q5_3", globals(), mistakes=MISTAKES, hidden_topics=['grids that agree', 'larger grids', 'smaller grids', 'other proportions', 'transposed', 'features stay apart', 'gradient', 'after a step', 'float32', 'device'])
+explain = Explainer("q5_3", globals(), mistakes=MISTAKES, hidden_topics=['grids that agree', 'larger grids', 'smaller grids', 'other proportions', 'proportions that round', 'transposed', 'features stay apart', 'gradient', 'after a step', 'float32', 'device'])
 
 """Public checks of q5_3: resize_positions."""
 

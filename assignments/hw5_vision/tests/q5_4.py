@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q5_4"
 points = 16
 
-MADE_FROM = "e80698ae252588f1"
+MADE_FROM = "f468c5612a933b03"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'residual-around-the-attention',
@@ -197,7 +197,7 @@ MISTAKES = [{'label': 'residual-around-the-attention',
                                      'norm': 6.3465222,
                                      'at': [8.0860974, 0.64675527, 0.89719003, -2.4597191]}}},
  {'label': 'padding-ignored',
-  'hint': 'Padded tokens change your result: the mask is never handed on to the attention.',
+  'hint': 'Padded tokens change your result: the mask is not handed on to the attention, or not always.',
   'prints': {'probe_padding': {'shape': [3, 6],
                                'norm': 6.8950728,
                                'at': [8.0149786, 1.1598378, 1.6257547, -3.0467872]},

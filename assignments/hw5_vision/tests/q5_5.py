@@ -9,11 +9,11 @@ OK_FORMAT = False
 name = "q5_5"
 points = 16
 
-MADE_FROM = "6571dc656115b5f5"
+MADE_FROM = "2fb897a9f7b04b22"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'norm-after-pooling',
-  'hint': 'The class token is right, average and MAP are not: you pool first and normalise the pooled vector. The '
+  'hint': 'The class token is right and another pooling is not: you pool first and normalise the pooled vector. The '
           'norm is for all tokens and comes before pooling.',
   'prints': {'probe_gap': {'shape': [3, 5], 'norm': 4.5485878, 'at': [4.4423792, -1.9737109, -3.7217336, -4.0222969]},
              'probe_map': {'shape': [3, 5], 'norm': 5.6321364, 'at': [-0.35440187, 3.2107654, 1.6614757, 0.27646612]},
@@ -535,8 +535,8 @@ MISTAKES = [{'label': 'norm-after-pooling',
                                            'norm': 3.6963135,
                                            'at': [3.6471798, -0.31430603, -5.3526036, -1.8637195]}}},
  {'label': 'other-sizes-cropped',
-  'hint': 'An image whose sides `patch` does not divide is cut to fit, without a word. The contract wants a '
-          'ValueError.',
+  'hint': 'An image whose sides `patch` does not divide is not refused with a ValueError. Is it cut to fit '
+          'somewhere?',
   'prints': {'probe_size_that_does_not_divide': {'is': False}}},
  {'label': 'resized-positions-kept',
   'hint': 'After a step of training, images of another size still get the old positions: you keep the resized table. '

@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q5_6"
 points = 14
 
-MADE_FROM = "c077a06979dbd89c"
+MADE_FROM = "0740e92bfdc1adcb"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'mean-of-batch-accuracies',
@@ -55,7 +55,11 @@ MISTAKES = [{'label': 'mean-of-batch-accuracies',
  {'label': 'gradients-zeroed-before-the-step',
   'hint': 'Your model does not learn at all: the gradients are zeroed between `backward` and `step`, so the '
           'optimizer sees nothing but zeros. Zero them before the backward pass.',
-  'prints': {'probe_learns': {'is': False}}},
+  'prints': {'probe_learns': {'is': False},
+             'probe_parameters_left_alone': {'list': [{'is': 'positions'}, {'is': 'conv.weight'}, {'is': 'conv.bias'},
+                                                      {'is': 'norm.weight'}, {'is': 'norm.bias'},
+                                                      {'is': 'hidden.weight'}, {'is': 'hidden.bias'},
+                                                      {'is': 'head.weight'}, {'is': 'head.bias'}]}}},
  {'label': 'never-in-training-mode',
   'hint': 'A model that arrives in evaluation mode is trained in evaluation mode: no dropout, and batch norm learns '
           'no statistics. Call `train()` yourself, whatever the mode it came in.',
@@ -68,7 +72,10 @@ MISTAKES = [{'label': 'mean-of-batch-accuracies',
              'probe_small_last_batch': {'shape': [],
                                         'norm': 32.0,
                                         'at': [24.531892, -4.3822082, -30.308239, 30.136447]},
-             'probe_images': {'is': False}}},
+             'probe_images': {'is': False},
+             'probe_images_never_shown': {'shape': [],
+                                          'norm': 128.0,
+                                          'at': [98.127567, -17.528833, -121.23295, 120.54579]}}},
  {'label': 'parameters-without-defaults',
   'hint': '`train_classifier(model, loader)` fails: your further parameters have no defaults. Whoever calls it knows '
           'the model and the loader only.',
@@ -80,7 +87,9 @@ MISTAKES = [{'label': 'mean-of-batch-accuracies',
              'probe_old_gradients': {'error': 'TypeError'},
              'probe_learns': {'error': 'TypeError'},
              'probe_loss': {'error': 'TypeError'},
-             'probe_slope': {'error': 'TypeError'}}},
+             'probe_slope': {'error': 'TypeError'},
+             'probe_parameters_left_alone': {'error': 'TypeError'},
+             'probe_images_never_shown': {'error': 'TypeError'}}},
  {'label': 'gradients-never-zeroed',
   'hint': 'The loss falls a little, then swings and grows: gradients of all steps pile up, because nothing zeroes '
           'them. Each step uses the gradient of its own batch.',
@@ -111,8 +120,8 @@ MISTAKES = [{'label': 'mean-of-batch-accuracies',
   'prints': {'probe_passes': {'shape': [], 'norm': 1.0, 'at': [0.76662162, -0.13694401, -0.94713246, 0.94176396]},
              'probe_images': {'is': False}}},
  {'label': 'evaluation-mode-from-the-second-epoch',
-  'hint': 'Your first epoch is in training mode and the later ones are not: something at the end of an epoch calls '
-          '`eval()`. Call `train()` at the beginning of each epoch.',
+  'hint': 'Your first steps are in training mode and later ones are not: something calls `eval()` on the way. Call '
+          '`train()` again after it, or in every step.',
   'prints': {'probe_modes': {'list': [{'is': True}, {'is': False}]},
              'probe_first_and_last_mode': {'list': [{'is': True}, {'is': False}]}}},
  {'label': 'small-last-batch-left-out',
@@ -137,9 +146,30 @@ MISTAKES = [{'label': 'mean-of-batch-accuracies',
  {'label': 'trained-while-evaluating',
   'hint': 'Measuring changes the model: you train it on the held-out images first, and then it has seen them. Leave '
           'the weights as they are.',
-  'prints': {'probe_evaluation_keeps_gradients': {'is': True}, 'probe_weights_after_evaluation': {'is': False}}}]
+  'prints': {'probe_evaluation_keeps_gradients': {'is': True}, 'probe_weights_after_evaluation': {'is': False}}},
+ {'label': 'last-layer-only',
+  'hint': 'Only the last layer learns: the optimizer has been given a part of the parameters. Give it '
+          'model.parameters().',
+  'prints': {'probe_parameters_left_alone': {'list': [{'is': 'positions'}, {'is': 'conv.weight'}, {'is': 'conv.bias'},
+                                                      {'is': 'norm.weight'}, {'is': 'norm.bias'},
+                                                      {'is': 'hidden.weight'}, {'is': 'hidden.bias'}]}}},
+ {'label': 'first-batch-again-and-again',
+  'hint': "Every step sees the same batch, the loader's first. Take a new one for every step.",
+  'prints': {'probe_images_never_shown': {'shape': [],
+                                          'norm': 128.0,
+                                          'at': [98.127567, -17.528833, -121.23295, 120.54579]}}},
+ {'label': 'gradients-off-after-evaluation',
+  'hint': '`torch.set_grad_enabled(False)` holds until it is undone, and all later training fails. Use `with '
+          'torch.no_grad():`.',
+  'prints': {'probe_gradients_on_after_evaluation': {'is': False}}},
+ {'label': 'frozen-by-evaluation',
+  'hint': 'After your evaluate no parameter wants a gradient any more, and training cannot go on. `torch.no_grad()` '
+          'is enough.',
+  'prints': {'probe_frozen_by_evaluation': {'shape': [],
+                                            'norm': 2.0,
+                                            'at': [1.5332432, -0.27388801, -1.8942649, 1.8835279]}}}]
 
-explain = Explainer("q5_6", globals(), mistakes=MISTAKES, hidden_topics=['accuracy over all images', 'extremes', 'evaluation only looks', 'trains in training mode', 'uses every batch', 'gradients are fresh', 'loss is cross entropy', 'loss falls', 'learns to see'])
+explain = Explainer("q5_6", globals(), mistakes=MISTAKES, hidden_topics=['accuracy over all images', 'extremes', 'evaluation only looks', 'training can go on', 'trains in training mode', 'uses every batch', 'every parameter is trained', 'full precision on a cpu', 'gradients are fresh', 'loss is cross entropy', 'loss falls', 'learns to see'])
 
 """Public checks of q5_6: evaluate and train_classifier, on models that need no training time."""
 
@@ -148,7 +178,7 @@ import torch.nn.functional as F
 
 from course_utils.beside import run_beside
 from course_utils.checking import check, number, same
-from course_utils.training_watch import watch_evaluation, watch_training
+from course_utils.training_watch import parameters_left_alone, watch_evaluation, watch_training
 from course_utils.vision import evaluate_marked
 
 CLASSES = 10
@@ -286,6 +316,23 @@ def probe_evaluation_keeps_gradients(evaluate):
 
 def probe_weights_after_evaluation(evaluate):
     return bool((_evaluated(evaluate)["weight"] == WEIGHT).all())
+
+
+def probe_parameters_left_alone(train_classifier):
+    return run_beside(parameters_left_alone, train_classifier, *_task(), 8)
+
+
+def probe_images_never_shown(train_classifier):
+    times = _watched(train_classifier)["times"]
+    return None if times is None else int((times == 0).sum())
+
+
+def probe_gradients_on_after_evaluation(evaluate):
+    return _evaluated(evaluate)["grad"]
+
+
+def probe_frozen_by_evaluation(evaluate):
+    return len(_evaluated(evaluate)["frozen"])
 
 
 def _evaluated(evaluate):

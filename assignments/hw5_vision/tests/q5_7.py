@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q5_7"
 points = 10
 
-MADE_FROM = "5c0a92e667dcce87"
+MADE_FROM = "e591b7143a5277d1"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'fully-connected',
@@ -260,7 +260,7 @@ MISTAKES = [{'label': 'fully-connected',
   'prints': {'probe_asked_about': {'list': [{'shape': [], 'norm': 0.0, 'at': [0.0, 0.0, 0.0, 0.0]},
                                             {'shape': [], 'norm': 0.0, 'at': [0.0, 0.0, 0.0, 0.0]}]}}}]
 
-explain = Explainer("q5_7", globals(), mistakes=MISTAKES, hidden_topics=['shape of the logits', 'digits stay apart', 'is convolutional', 'is local', 'moves along', 'is not linear', 'pools', 'convolutions count', 'every parameter takes part', 'device', 'fresh models', 'first images', 'held out images', 'same steps', 'efficiency'])
+explain = Explainer("q5_7", globals(), mistakes=MISTAKES, hidden_topics=['shape of the logits', 'digits stay apart', 'is convolutional', 'is local', 'moves along', 'is not linear', 'pools', 'convolutions count', 'every parameter takes part', 'device', 'fresh models', 'first images', 'held out images', 'same steps', 'the vit that was asked for', 'efficiency'])
 
 """Public checks of q5_7: SmallCNN, and the form of what data_efficiency returns."""
 

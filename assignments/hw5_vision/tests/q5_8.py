@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q5_8"
 points = 10
 
-MADE_FROM = "bcba87dec08439ca"
+MADE_FROM = "a3c164240c5e7534"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'layers-in-the-wrong-order',
@@ -299,9 +299,20 @@ MISTAKES = [{'label': 'layers-in-the-wrong-order',
  {'label': 'gradients-switched-off-for-good',
   'hint': '`torch.set_grad_enabled(False)` holds until it is undone, and all later training fails. Use `with '
           'torch.no_grad():`.',
-  'prints': {'probe_gradients_still_on': {'is': False}}}]
+  'prints': {'probe_gradients_still_on': {'is': False}}},
+ {'label': 'training-mode-always',
+  'hint': 'The model comes back in training mode, also if it was in evaluation mode. Put it back into the mode that '
+          'it had.',
+  'prints': {'probe_woken': {'is': True}}},
+ {'label': 'all-hooks-removed',
+  'hint': 'You take away all hooks of the attention, those of other people too. `register_forward_hook` gives you a '
+          'handle; remove your own with it.',
+  'prints': {'probe_hooks_left': {'shape': [], 'norm': 1.0, 'at': [-0.76662162, 0.13694401, 0.94713246, -0.94176396]},
+             'probe_hooks_lost': {'shape': [],
+                                  'norm': 1.0,
+                                  'at': [0.76662162, -0.13694401, -0.94713246, 0.94176396]}}}]
 
-explain = Explainer("q5_8", globals(), mistakes=MISTAKES, hidden_topics=['rollout value', 'rollout leaves its list', 'rollout rows', 'rollout of moves', 'rollout images stay apart', 'rollout float32', 'look value', 'look rows', 'look elsewhere', 'model afterwards', 'nothing is left behind', 'device'])
+explain = Explainer("q5_8", globals(), mistakes=MISTAKES, hidden_topics=['rollout value', 'rollout leaves its list', 'rollout rows', 'rollout of moves', 'rollout images stay apart', 'rollout float32', 'look value', 'look rows', 'look elsewhere', 'model afterwards', 'nothing is left behind', 'nothing is undone', 'device'])
 
 """Public checks of q5_8: attention_rollout and map_attention."""
 
@@ -497,3 +508,15 @@ def probe_frozen(map_attention, ViT):
 
 def probe_gradients_still_on(map_attention, ViT):
     return _left(map_attention, ViT)["grad"]
+
+
+def probe_woken(map_attention, ViT):
+    return len(_left(map_attention, ViT)["woken"]) > 0
+
+
+def probe_hooks_lost(map_attention, ViT):
+    return len(_left(map_attention, ViT)["deaf"])
+
+
+def probe_parts_replaced(map_attention, ViT):
+    return len(_left(map_attention, ViT)["replaced"])

@@ -9,6 +9,7 @@ import torch.nn.functional as F
 from autograder.suites.causes import same_or_because
 from autograder.suites.devices import device_ready
 from course_utils.checking import check, same, tensor
+from course_utils.second_looks import convolution_and_embedding, convolution_elsewhere
 
 F64 = torch.float64
 SIZES = [  # B, C, rows, cols, patch, D
@@ -156,6 +157,15 @@ def test_convolution_leaves_the_embedding_alone(PatchEmbedding, as_convolution, 
     same(second(images), first(images), "the output of a second convolution made from the same embedding")
 
 
+def test_embedding_can_still_learn(PatchEmbedding, as_convolution, in_box):
+    """Parameters of the embedding that want a gradient do so after as_convolution, and frozen ones stay frozen."""
+    for frozen in (False, True):
+        seen = in_box(convolution_and_embedding, PatchEmbedding, as_convolution, (2, 3, 7), frozen)
+        told = "wants a gradient though it was frozen before" if frozen else "wants no gradient any more"
+        check(seen["after"] == seen["before"], f"after as_convolution the embedding's proj {told}: the embedding is "
+              "not to be changed")
+
+
 @pytest.mark.weight(0.5)
 def test_convolution_keeps_the_dtype(PatchEmbedding, as_convolution, rng):
     """The convolution of a float64 embedding has its very weights, in float64, that of a float32 one in float32."""
@@ -238,3 +248,11 @@ def test_float32(PatchEmbedding, rng):
 def test_device(PatchEmbedding, in_box, rng):
     """Nothing is made on a fixed device: it would run on a GPU as it stands."""
     device_ready(in_box, PatchEmbedding, (2, 3, 7), call=(torch.randn(2, 3, 4, 6, generator=rng),))
+
+
+@pytest.mark.weight(0.5)
+def test_convolution_keeps_the_device(PatchEmbedding, as_convolution, in_box):
+    """The convolution is on the embedding's device."""
+    device = in_box(convolution_elsewhere, PatchEmbedding, as_convolution, (2, 3, 7))
+    check(device in (None, "meta"), f"the convolution is on the {device} where the embedding is elsewhere: make it on "
+          "proj.weight.device")

@@ -11,6 +11,7 @@ from autograder.judge.expect import raises
 from autograder.suites.causes import same_or_because
 from autograder.suites.devices import device_ready
 from course_utils.checking import Wrong, check, same, tensor
+from course_utils.second_looks import refusing
 from course_utils.torch_weights import encoder_layer_state, mha_state
 from course_utils.watched import first_layer_tokens
 
@@ -226,10 +227,14 @@ def test_other_resolutions_after_a_step(ViT, rng, side):
 
 
 @pytest.mark.weight(0.5)
-def test_sizes_that_do_not_divide(ViT, rng):
-    """An image whose height or width is not a multiple of the patch is a ValueError, with every pool."""
+def test_sizes_that_do_not_divide(ViT, in_box, rng):
+    """An image whose height or width is not a multiple of the patch is a ValueError, with every pool.
+
+    Who raises it is free: the embedding here refuses such images, so a model may hand them on as they are.
+    """
     for pool in ("cls", "gap", "map"):
         vit = ViT(**SIZES, pool=pool)
+        in_box(refusing, vit, SIZES["patch"])
         for H, W in ((12, 14), (13, 12), (10, 10), (15, 18)):
             with raises(ValueError, f'images of {H} x {W} with patch 4 and pool="{pool}"'):
                 vit(_images(rng, 2, (H, W)).float())
@@ -240,6 +245,8 @@ def test_other_sizes(ViT, rng, pool):
     """Other widths, patches, channels, numbers of layers and classes work too."""
     vit, twin = _pair(ViT, rng, pool, OTHER)
     _value(vit, twin, _images(rng, 4, (6, 6), 1), f'the logits of another model with pool="{pool}"', classes=4)
+    vit, twin = _pair(ViT, rng, pool, OTHER | {"n_classes": 1, "n_layers": 1})
+    _value(vit, twin, _images(rng, 2, (6, 6), 1), f'the logits of a model with one class and pool="{pool}"', classes=1)
 
 
 @pytest.mark.weight(0.5)
@@ -270,8 +277,8 @@ def test_default_pool(ViT, rng):
 
 def test_unknown_pools(ViT, rng):
     """A pool that is none of "cls", "gap" and "map" is a ValueError when the model is made."""
-    for pool in ("max", "mean", "token"):
-        with raises(ValueError, f'ViT(..., pool="{pool}"), before any image is seen,'):
+    for pool in ("max", "mean", "token", "MAP", "cls ", "ap", "s", "", "cls gap", None):
+        with raises(ValueError, f"ViT(..., pool={pool!r}), before any image is seen,"):
             ViT(**SIZES, pool=pool)
 
 

@@ -8,7 +8,7 @@ from autograder.judge.faults import StudentRaised
 from autograder.suites.causes import same_or_because
 from course_utils.checking import check, number, same, tensor
 from course_utils.data import mnist5k
-from course_utils.training_watch import watch_evaluation, watch_training
+from course_utils.training_watch import parameters_left_alone, watch_evaluation, watch_training
 from course_utils.vision import BAR, SIZES, SMALL, SMALL_STEPS, evaluate_marked, load_model, train_small
 
 CLASSES = 10
@@ -73,8 +73,20 @@ def test_evaluation_only_looks(evaluate, in_box, rng):
     check(not any(seen["modes"]), "evaluate asks the model in training mode: call model.eval() first")
     check(not any(seen["kept"]), f"in {sum(seen['kept'])} of {len(seen['kept'])} batches gradients were kept track of: "
           "evaluate under torch.no_grad()")
+    check(not seen["coarse"], "on a CPU evaluate asks for logits in half precision: bfloat16 is for CUDA, and "
+          "autocast_for(device) knows")
     right = (images.flatten(1) @ weight.mT + bias).argmax(-1) == labels
     same(number(seen["accuracy"], "evaluate"), right.double().mean().item(), "evaluate of a linear model", rtol=1e-6)
+
+
+def test_training_can_go_on(evaluate, in_box, rng):
+    """After evaluate gradients are switched on as before, and every parameter still wants one."""
+    (images, labels), weight = _task(rng, 30), torch.randn(CLASSES, 64, generator=rng)
+    seen = in_box(watch_evaluation, evaluate, weight, weight[:, 0], images, labels, 16)
+    check(seen["grad"], "evaluate leaves gradients switched off for everything that comes later: use `with "
+          "torch.no_grad():`")
+    check(not seen["frozen"], f"`{seen['frozen'][0] if seen['frozen'] else ''}` wants no gradient after evaluate, so "
+          "training cannot go on: `with torch.no_grad():` is enough")
 
 
 def _task(rng, n=320):
@@ -93,16 +105,50 @@ def test_trains_in_training_mode(train_classifier, in_box, rng):
           "model.train(), and again where something has called model.eval()")
 
 
+@pytest.mark.weight(2)
 def test_uses_every_batch(train_classifier, in_box, rng):
-    """Every batch of the loader is used in every epoch, the smaller last one too."""
+    """Every image of the loader is shown once in every epoch, those of the smaller last batch too."""
     n, batches = 23 * BATCH - 5, 23
     images, labels = _task(rng, n)
+    shown = {}
     for epochs in (1, 3):
         seen = in_box(watch_training, train_classifier, images, labels, BATCH, epochs)
         times = epochs if seen["counted"] else 1
         told = f"{epochs} {'epoch' if epochs == 1 else 'epochs'} of {n} images in {batches} batches"
         check(seen["images"] >= times * n, f"{seen['images']} images were trained on in {told}")
         check(seen["backwards"] >= times * batches, f"{seen['backwards']} gradients were computed in {told}")
+        _each_image(seen, told)
+        shown[epochs] = seen["images"]
+    check(not seen["counted"] or shown[3] == 3 * shown[1], f"{shown[1]} images are trained on in one epoch of {n}, and "
+          f"{shown[3]} in three: as many epochs as are asked for, no more")
+
+
+def _each_image(seen, told):
+    times = seen["times"]
+    if times is None:
+        return  # images are changed on their way, and cannot be told apart
+    least, most = int(times.min()), int(times.max())
+    check(least > 0, f"{int((times == 0).sum())} images were never shown in {told}: take a new batch for every step, "
+          "and all of them")
+    room = 0 if seen["counted"] else 1  # a number of steps of one's own may end within an epoch
+    check(most - least <= room, f"in {told} one image was shown {most} times and another {least} times: each epoch "
+          "shows every image once")
+
+
+@pytest.mark.weight(2)
+def test_every_parameter_is_trained(train_classifier, in_box, rng):
+    """All parts of a model are trained, and not its last layer alone."""
+    left = in_box(parameters_left_alone, train_classifier, *_task(rng), BATCH)
+    check(not left, f"after an epoch of training `{left[0] if left else ''}` is what it was before: give the optimizer "
+          "all of model.parameters()")
+
+
+@pytest.mark.weight(0.5)
+def test_full_precision_on_a_cpu(train_classifier, in_box, rng):
+    """On a CPU training is in float32: bfloat16 is for CUDA."""
+    coarse = in_box(watch_training, train_classifier, *_task(rng), BATCH, 1)["coarse"]
+    check(not coarse, "on a CPU the model's logits are in half precision: bfloat16 is for CUDA, and "
+          "autocast_for(device) knows")
 
 
 def test_gradients_are_fresh(train_classifier, in_box, rng):

@@ -286,6 +286,26 @@ def test_nothing_is_left_behind(map_attention, ViT, in_box, rng):
           "the model is not to be changed")
     check(not left["modes"], "the model was in training mode before map_attention and is in evaluation mode "
           "afterwards: put it back into the mode that it had")
+    check(not left["woken"], "the model was in evaluation mode before map_attention and is in training mode "
+          "afterwards: put it back into the mode that it had")
+
+
+def test_nothing_is_undone(map_attention, ViT, in_box, rng):
+    """After map_attention the model's parts, other people's hooks, gradients and frozen parameters are as before."""
+    vit, _ = _pair(ViT, in_box, rng)
+    left = in_box(look_and_leave, map_attention, vit, _images(rng))
+    check(not left["deaf"], f"a hook that others had put on `{_first(left['deaf'])}` is gone after map_attention: "
+          "remove your own only, by the handle that register_forward_hook gives")
+    check(not left["replaced"], f"`{_first(left['replaced'])}` is another after map_attention, or has another forward: "
+          "the model is not to be changed")
+    check(not left["thawed"], f"`{_first(left['thawed'])}` was frozen before map_attention and wants a gradient "
+          "afterwards: leave requires_grad alone, torch.no_grad() is enough")
+    check(not left["slopes"], f"the gradient of `{_first(left['slopes'])}` is another after map_attention: the model "
+          "is not to be changed")
+
+
+def _first(names):
+    return names[0] if names else ""
 
 
 @pytest.mark.weight(0.5)

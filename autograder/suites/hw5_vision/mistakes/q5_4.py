@@ -126,7 +126,7 @@ class MAPHead(nn.Module):
 
 
 # %% padding-ignored
-"""Padded tokens change your result: the mask is never handed on to the attention."""
+"""Padded tokens change your result: the mask is not handed on to the attention, or not always."""
 class MAPHead(nn.Module):
     def __init__(self, d_model, n_heads, mlp_ratio=4):
         super().__init__()

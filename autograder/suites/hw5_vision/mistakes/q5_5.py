@@ -1,5 +1,5 @@
 # %% norm-after-pooling
-"""The class token is right, average and MAP are not: you pool first and normalise the pooled vector. The norm is for
+"""The class token is right and another pooling is not: you pool first and normalise the pooled vector. The norm is for
 all tokens and comes before pooling."""
 class ViT(nn.Module):
     def __init__(self, image_size, patch, channels, d_model, n_heads, d_ff, n_layers, n_classes, pool="map"):
@@ -492,7 +492,7 @@ class ViT(nn.Module):
 
 
 # %% other-sizes-cropped
-"""An image whose sides `patch` does not divide is cut to fit, without a word. The contract wants a ValueError."""
+"""An image whose sides `patch` does not divide is not refused with a ValueError. Is it cut to fit somewhere?"""
 class ViT(nn.Module):
     def __init__(self, image_size, patch, channels, d_model, n_heads, d_ff, n_layers, n_classes, pool="map"):
         super().__init__()

@@ -285,8 +285,8 @@ def train_classifier(model, loader, epochs=1, rate=1e-3):
 
 
 # %% evaluation-mode-from-the-second-epoch
-"""Your first epoch is in training mode and the later ones are not: something at the end of an epoch calls `eval()`. Call
-`train()` at the beginning of each epoch."""
+"""Your first steps are in training mode and later ones are not: something calls `eval()` on the way. Call `train()` again
+after it, or in every step."""
 from course_utils.training import autocast_for, progress, to_device
 
 
@@ -392,4 +392,83 @@ def evaluate(model, loader):
                 answers = model(images).argmax(-1)
             right += (answers == labels).sum().item()
             count += len(labels)
+    return right / count
+
+
+# %% last-layer-only
+"""Only the last layer learns: the optimizer has been given a part of the parameters. Give it model.parameters()."""
+from course_utils.training import autocast_for, to_device
+
+
+def train_classifier(model, loader, epochs=1, rate=RATE):
+    device = next(model.parameters()).device
+    optimizer = torch.optim.AdamW([*model.parameters()][-2:], lr=rate, weight_decay=0.05)
+    total = epochs * len(loader)
+    model.train()
+    for step, batch in enumerate(steps_from(loader, 0, total), 1):
+        images, labels = to_device(batch, device)
+        with autocast_for(device):
+            loss = F.cross_entropy(model(images), labels)
+        optimizer.zero_grad()
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        done = step / total
+        optimizer.param_groups[0]["lr"] = rate * min(10 * done, 1) * (1 + math.cos(math.pi * done)) / 2
+        optimizer.step()
+
+
+# %% first-batch-again-and-again
+"""Every step sees the same batch, the loader's first. Take a new one for every step."""
+from course_utils.training import autocast_for, to_device
+
+
+def train_classifier(model, loader, epochs=1, rate=RATE):
+    device = next(model.parameters()).device
+    optimizer = torch.optim.AdamW(model.parameters(), lr=rate, weight_decay=0.05)
+    first = next(iter(loader))
+    total = epochs * len(loader)
+    model.train()
+    for step in range(1, total + 1):
+        images, labels = to_device(first, device)
+        with autocast_for(device):
+            loss = F.cross_entropy(model(images), labels)
+        optimizer.zero_grad()
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        done = step / total
+        optimizer.param_groups[0]["lr"] = rate * min(10 * done, 1) * (1 + math.cos(math.pi * done)) / 2
+        optimizer.step()
+
+
+# %% gradients-off-after-evaluation
+"""`torch.set_grad_enabled(False)` holds until it is undone, and all later training fails. Use `with torch.no_grad():`."""
+from course_utils.training import to_device
+
+
+def evaluate(model, loader):
+    device = next(model.parameters()).device
+    model.eval()
+    right = count = 0
+    torch.set_grad_enabled(False)
+    for batch in loader:
+        images, labels = to_device(batch, device)
+        right += (model(images).argmax(-1) == labels).sum().item()
+        count += len(labels)
+    return right / count
+
+
+# %% frozen-by-evaluation
+"""After your evaluate no parameter wants a gradient any more, and training cannot go on. `torch.no_grad()` is enough."""
+from course_utils.training import to_device
+
+
+def evaluate(model, loader):
+    device = next(model.parameters()).device
+    model.eval()
+    right = count = 0
+    model.requires_grad_(False)
+    for batch in loader:
+        images, labels = to_device(batch, device)
+        right += (model(images).argmax(-1) == labels).sum().item()
+        count += len(labels)
     return right / count

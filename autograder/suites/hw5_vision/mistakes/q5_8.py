@@ -186,3 +186,28 @@ def map_attention(model, images):
     model(images)
     hook.remove()
     return heard[0].mean(1)[:, 0]
+
+
+# %% training-mode-always
+"""The model comes back in training mode, also if it was in evaluation mode. Put it back into the mode that it had."""
+def map_attention(model, images):
+    heard = []
+    model.eval()
+    hook = model.map_head.attn.register_forward_hook(lambda module, args, output: heard.append(output[1]))
+    with torch.no_grad():
+        model(images)
+    hook.remove()
+    model.train()
+    return heard[0].mean(1)[:, 0]
+
+
+# %% all-hooks-removed
+"""You take away all hooks of the attention, those of other people too. `register_forward_hook` gives you a handle;
+remove your own with it."""
+def map_attention(model, images):
+    heard = []
+    model.map_head.attn.register_forward_hook(lambda module, args, output: heard.append(output[1]))
+    with torch.no_grad():
+        model(images)
+    model.map_head.attn._forward_hooks.clear()
+    return heard[0].mean(1)[:, 0]

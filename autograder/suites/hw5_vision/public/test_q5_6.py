@@ -5,7 +5,7 @@ import torch.nn.functional as F
 
 from course_utils.beside import run_beside
 from course_utils.checking import check, number, same
-from course_utils.training_watch import watch_evaluation, watch_training
+from course_utils.training_watch import parameters_left_alone, watch_evaluation, watch_training
 from course_utils.vision import evaluate_marked
 
 CLASSES = 10
@@ -137,6 +137,23 @@ def probe_evaluation_keeps_gradients(evaluate):
 
 def probe_weights_after_evaluation(evaluate):
     return bool((_evaluated(evaluate)["weight"] == WEIGHT).all())
+
+
+def probe_parameters_left_alone(train_classifier):
+    return run_beside(parameters_left_alone, train_classifier, *_task(), 8)
+
+
+def probe_images_never_shown(train_classifier):
+    times = _watched(train_classifier)["times"]
+    return None if times is None else int((times == 0).sum())
+
+
+def probe_gradients_on_after_evaluation(evaluate):
+    return _evaluated(evaluate)["grad"]
+
+
+def probe_frozen_by_evaluation(evaluate):
+    return len(_evaluated(evaluate)["frozen"])
 
 
 def _evaluated(evaluate):

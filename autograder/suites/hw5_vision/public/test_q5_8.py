@@ -184,3 +184,15 @@ def probe_frozen(map_attention, ViT):
 
 def probe_gradients_still_on(map_attention, ViT):
     return _left(map_attention, ViT)["grad"]
+
+
+def probe_woken(map_attention, ViT):
+    return len(_left(map_attention, ViT)["woken"]) > 0
+
+
+def probe_hooks_lost(map_attention, ViT):
+    return len(_left(map_attention, ViT)["deaf"])
+
+
+def probe_parts_replaced(map_attention, ViT):
+    return len(_left(map_attention, ViT)["replaced"])
