@@ -74,6 +74,33 @@ def call_fit(fit: Callable[..., Any], model: nn.Module, batches: Sequence[Batch]
     return [_told(loss) for loss in result] if isinstance(result, (list, tuple)) else type(result).__name__
 
 
+SCHEDULED = ("optimizer", "pad_id", "epochs", "rate", "warmup", "start")
+
+
+def watch_fit(
+    fit: Callable[..., Any], model: nn.Module, batches: Sequence[Batch], pad_id: int, schedule: dict[str, Any]
+) -> tuple[Any, list[list[float]]] | None:
+    """fit's list of losses, and the rates of both groups of its Adam at each step; None for other arguments.
+
+    `schedule` has epochs, rate, warmup and start.
+    """
+    if not set(SCHEDULED) <= set(inspect.signature(fit).parameters):
+        return None
+    parameters, rates = list(model.parameters()), list[list[float]]()
+    optimizer = torch.optim.Adam([{"params": parameters[::2]}, {"params": parameters[1::2]}], lr=1e-3)
+
+    def hook(*_: Any) -> None:
+        rates.append([float(group["lr"]) for group in optimizer.param_groups])
+
+    handle = optimizer.register_step_pre_hook(hook)
+    try:
+        result = fit(model, [tuple(batch) for batch in batches], optimizer=optimizer, pad_id=pad_id, **schedule)
+    finally:
+        handle.remove()
+    losses = [_told(loss) for loss in result] if isinstance(result, (list, tuple)) else type(result).__name__
+    return losses, rates
+
+
 def _parameters(model: nn.Module) -> dict[str, Tensor]:
     return {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
 

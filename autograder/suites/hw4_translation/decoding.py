@@ -5,6 +5,7 @@ from dataclasses import replace
 import torch
 
 from autograder.suites.hw4_translation.oracle import (
+    MARGIN,
     SIZES,
     a_call,
     as_tokens,
@@ -132,10 +133,41 @@ def rows_are_apart(decode, Transformer, rng):
         length = int((~padding).sum())
         short = decode(model, *problem.arguments(src=src[:, :length], padding=padding[:, :length]))
         calls.append(a_call(short, [expected], problem, f"sentence {i} alone and without its padding"))
-    order = [3, 1, 4, 0, 2]
-    got = decode(model, *problem.arguments(src=problem.src[order], padding=problem.padding[order]))
-    calls.append(a_call(got, [problem.greedy[i] for i in order], problem, "the batch in another order"))
+    orders = {"the batch in another order": [3, 1, 4, 0, 2], "a batch of 45 in which sentences come several times":
+              torch.randint(5, (45,), generator=rng).tolist()}
+    for told, order in orders.items():
+        got = decode(model, *problem.arguments(src=problem.src[order], padding=problem.padding[order]))
+        calls.append(a_call(got, [problem.greedy[i] for i in order], problem, told))
     compare_calls(calls)
+
+
+def without_a_mask(decode, Transformer, rng):
+    """None for src_padding is a mask of False, whatever the numbers of the tokens."""
+    problem = draw_problem(rng)
+    model = loaded(Transformer, problem.weights, problem.sizes)
+    calls = []
+    for i, expected in enumerate(problem.greedy):
+        src, padding = problem.row(i)
+        got = decode(model, *problem.arguments(src=src[:, : int((~padding).sum())], padding=None))
+        calls.append(a_call(got, [expected], problem, f"sentence {i} alone, with None for src_padding"))
+    src, free = torch.cat([problem.src, torch.zeros_like(problem.src)]), None
+    src[5:, 1::2] = problem.src[:, 1::2]  # every other token is token 0
+    steps, leads = greedy_steps(problem.oracle, src, free, problem.bos, problem.max_len)
+    sure = [i for i, lead in enumerate(leads) if min(lead) > MARGIN]
+    other = replace(problem, src=src[sure], padding=free, steps=[steps[i] for i in sure])
+    got = decode(model, *other.arguments())
+    calls.append(a_call(got, other.greedy, other, "a batch in which nothing is padding, with None for src_padding"))
+    compare_calls(calls)
+
+
+def gradients_stay_on(decode, Transformer, rng):
+    """A model can be trained after it was decoded with."""
+    problem = draw_problem(rng, max_len=4)
+    model = loaded(Transformer, problem.weights, problem.sizes)
+    decode(model, *problem.arguments())
+    logits = model(problem.src, problem.src[:, :3], problem.padding)
+    check(tensor(logits, "the logits").requires_grad, "after decoding, the model's logits have no gradient any more: "
+          "gradients are off inside the function (`@torch.no_grad()`), not for good")
 
 
 def padding_is_not_seen(decode, Transformer, rng):
@@ -156,10 +188,22 @@ def in_float32(decode, Transformer, rng):
     compare_calls([_call(decode, model, problem, "the result of a model in float32")])
 
 
-@torch.no_grad()
 def with_own_model(decode, Transformer, rng):
-    """Against a loop over the student's own encode and decode."""
     problem = draw_problem(rng)
+    _step_by_step(decode, Transformer, problem, "with your own model the result is")
+
+
+def nothing_but_padding(decode, Transformer, rng):
+    """A sentence of which nothing is left, beside others."""
+    problem = draw_problem(rng)
+    gone = problem.padding | (torch.arange(5) == 2)[:, None]
+    _step_by_step(decode, Transformer, replace(problem, padding=gone), "where the third source is nothing but padding, "
+                  "the result is")
+
+
+@torch.no_grad()
+def _step_by_step(decode, Transformer, problem, told):
+    """Against a loop over the student's own encode and decode."""
     model = loaded(Transformer, problem.weights, problem.sizes)
     src, padding, bos, eos, max_len = problem.arguments()
     memory = tensor(model.encode(src, padding), "your memory")
@@ -170,4 +214,4 @@ def with_own_model(decode, Transformer, rng):
         written = torch.cat([written, logits[:, -1:].argmax(-1)], 1)
     rows = [row[: row.index(eos)] if eos in row else row for row in written[:, 1:].tolist()]
     got = as_tokens(decode(model, *problem.arguments()), len(src), "the result")
-    check(got == rows, f"with your own model the result is {got}; step by step, its likeliest tokens are {rows}")
+    check(got == rows, f"{told} {got}; step by step, your model's likeliest tokens are {rows}")

@@ -247,8 +247,63 @@ def all_hypotheses(problem, i):
     return found + [(tokens, total, problem.max_len, total) for tokens, total in live]
 
 
+@torch.no_grad()
+def trees(problem):
+    """For each sentence: the log-probabilities of the next token after every beginning without EOS."""
+    memory, rows = problem.oracle.encode(problem.src, problem.padding), len(problem.src)
+    words = [token for token in range(problem.sizes[1]) if token != problem.eos]
+    found = [{} for _ in range(rows)]
+    for step in range(problem.max_len):
+        begun = list(itertools.product(words, repeat=step))
+        ids = torch.tensor([[problem.bos, *tokens] for tokens in begun]).repeat(rows, 1)
+        seen = (part.repeat_interleave(len(begun), 0) for part in (memory, problem.padding))
+        logp = problem.oracle.decode(ids, *seen)[:, -1].log_softmax(-1).reshape(rows, len(begun), -1).tolist()
+        for tree, values in zip(found, logp, strict=True):
+            tree.update(zip(begun, values, strict=True))
+    return found
+
+
+FILLED = {"filled": 1, "filled from twice as many": 2, "filled, every end counts": None}
+BEAMS = ("plain", "shrinking", *FILLED, "ended ones stay, by sum", "ended ones stay, by score")  # all of them are right
+
+
+def beam(tree, eos, max_len, width, length_penalty, kind="plain"):
+    """What a beam search of some kind finds: (tokens with EOS, sum of log-probabilities), and when it had enough.
+
+    The second result has two steps: after which nothing lived, and after which `width` hypotheses had ended.
+    """
+    live, ended, held, still, enough = [((), 0.0)], [], [], max_len + 1, max_len + 1
+    for n in range(1, max_len + 1):
+        grown = [[((*tokens, v), total + x) for v, x in enumerate(tree[tokens])] for tokens, total in live]
+        if kind == "one word each" and n > 1:
+            grown = [[max(each, key=lambda h: h[1])] for each in grown]
+        ranked = sorted(itertools.chain(*grown), key=lambda h: -h[1])
+        if kind in FILLED:
+            counted = ranked[: FILLED[kind] and FILLED[kind] * width]
+            ended = ended + [h for h in counted if h[0][-1] == eos]
+            live = [h for h in ranked if h[0][-1] != eos][:width]
+        elif "stay" in kind:
+            power = length_penalty if "score" in kind else 0
+            kept = sorted(ranked + held, key=lambda h, power=power: -h[1] / len(h[0]) ** power)[:width]
+            live = [h for h in kept if h[0][-1] != eos]
+            new = [h for h in kept if h[0][-1] == eos]
+            ended = new if "lost" in kind else ended + [h for h in new if h not in held]
+            held = new
+        else:
+            kept = ranked[: width - len(ended) if kind == "shrinking" else width]
+            live = [h for h in kept if h[0][-1] != eos]
+            ended = ended + [h for h in kept if h[0][-1] == eos]
+        if len(ended) >= width:
+            enough = min(enough, n)
+        if not live or (kind == "stops at the first end" and ended):
+            still = n
+            live = []
+            break
+    return ended + live, (still, enough)
+
+
 def as_tokens(got, rows, what):
-    """The result as a list of lists of ints: B rows, each a list, tuple or 1-d tensor of whole numbers."""
+    """The result as a list of lists of ints: B rows, each a list or tuple of whole numbers."""
     if isinstance(got, Tensor) and got.ndim == 2:
         raise Wrong(f"{what}: a tensor of shape {list(got.shape)}, expected a list of {rows} lists (rows end at "
                     "different steps, and what comes after EOS is not part of the result)")
@@ -258,13 +313,13 @@ def as_tokens(got, rows, what):
 
 
 def _row(row, what):
-    if isinstance(row, Tensor):
-        check(row.ndim == 1 and not row.is_floating_point(), f"{what}: expected a list of ints")
-        row = row.tolist()
-    check(isinstance(row, (list, tuple)), f"{what}: expected a list of ints, not {type(row).__name__}")
-    tokens = [token.item() if isinstance(token, Tensor) and token.numel() == 1 else token for token in row]
-    check(all(type(token) is int for token in tokens), f"{what}: expected ints, and got {tokens!r:.80}")
-    return tokens
+    told = f"{what}: expected a list of ints"
+    check(not isinstance(row, Tensor), f"{told}, not a tensor: .tolist() makes one")
+    check(isinstance(row, (list, tuple)), f"{told}, not {type(row).__name__}")
+    check(not any(isinstance(token, Tensor) for token in row), f"{told}, and it has tensors in it: .tolist() makes "
+          "ints of them")
+    check(all(type(token) is int for token in row), f"{told}, and got {row!r:.80}")
+    return list(row)
 
 
 @dataclass(frozen=True)

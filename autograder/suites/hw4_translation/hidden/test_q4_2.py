@@ -209,8 +209,8 @@ def test_forward_is_encode_then_decode(Transformer, rng):
 
 @pytest.mark.weight(2)
 def test_other_sizes(Transformer, rng):
-    """Other sizes agree too: one layer, three layers, one head, an odd width, more heads."""
-    for sizes in ((7, 5, 6, 1, 9, 1), (5, 8, 9, 3, 4, 3), (4, 6, 8, 4, 30, 2)):
+    """Other sizes agree too: one layer, three layers, one head, an odd width, more heads, vocabularies of one size."""
+    for sizes in ((7, 5, 6, 1, 9, 1), (5, 8, 9, 3, 4, 3), (4, 6, 8, 4, 30, 2), (6, 6, 8, 2, 12, 1)):
         model, oracle = _twins(Transformer, rng, sizes)
         src, tgt = _draw(rng, sizes=sizes)
         _compare_encode(model, oracle, src, PADDING, f"the memory of Transformer{sizes}")
@@ -364,16 +364,48 @@ def test_float32(Transformer, rng):
     same(got, oracle(src, tgt, PADDING).detach().float(), "the logits in float32", rtol=1e-2, atol=1e-2)
 
 
-@pytest.mark.weight(0.5)
+@pytest.mark.weight(1)
 def test_empty_source(Transformer, rng):
-    """A source that is nothing but padding never gives NaN, nor does it touch the other rows."""
-    model, _ = _twins(Transformer, rng)
+    """A source that is nothing but padding: attention to it gives zero, never NaN, and other rows do not notice."""
+    model, oracle = _twins(Transformer, rng)
     src, tgt = _draw(rng)
     before = _forward(model, src, tgt, PADDING, "the logits").detach()
     gone = PADDING | torch.tensor([[False], [True], [False]])
     got = _forward(model, src, tgt, gone, "the logits with a source that is all padding").detach()
     check(got.isfinite().all(), "the logits with a source that is all padding are not finite")
     same(got[::2], before[::2], "the logits of the other rows")
+    deaf = {name: value * 0 if ".v_proj." in name and ("encoder_layers" in name or "cross_attn" in name) else value
+            for name, value in oracle.weights.items()}  # without values, attention's output is zero
+    expected = Translator(deaf, SIZES[3])(src, tgt).detach()
+    same(got[1], expected[1], "the logits of a row whose source is all padding (where every key is blocked, the output "
+         "of attention is zero, and o_proj's bias remains)", **CLOSE)
+
+
+@pytest.mark.weight(1)
+def test_dropout_on_attention(Transformer, rng):
+    """dropout reaches the attention weights: with one key and one head, half of the rows lose all at dropout 0.5."""
+    sizes, rows = (5, 7, 16, 1, 6, 1), 80
+    weights = lively_weights(int(torch.randint(2**31, (1,), generator=rng)), *sizes)
+    oracle = Translator(weights, 1)
+    for side in ("src", "tgt"):  # embedding plus position is zero, so that dropping it changes nothing
+        weights[f"{side}_embed.weight"][0] = -oracle.positions(1)[0] / math.sqrt(sizes[2])
+    parts = ("encoder_layers.0.self_attn", "decoder_layers.0.self_attn", "decoder_layers.0.cross_attn")
+    ids, memory = torch.zeros(rows, 1, dtype=torch.long), _memory(rng, rows, 1, sizes[2])
+    for part in parts:
+        alone = {name: value * 0 if ".ff.fc2" in name or ".o_proj." in name and not name == f"{part}.o_proj.weight"
+                 else value for name, value in weights.items()}  # no other branch adds anything
+        model, twin = loaded(Transformer, alone, sizes, dropout=0.5), Translator(alone, 1)
+        model.train()
+        zero = torch.zeros(sizes[2], dtype=F64)
+        if part.startswith("encoder"):
+            got, nothing = _encode(model, ids, None, "the memory", sizes[2]), twin.core.encoder.norm(zero)
+        else:
+            got = _decode(model, ids, memory, None, "the logits", sizes[1])
+            nothing = twin.core.decoder.norm(zero) @ twin.tgt.T
+        lost = ((got.detach()[:, 0] - nothing.detach()).abs().amax(-1) < 1e-6).double().mean().item()
+        check(0.2 < lost < 0.8, f"{part} in training mode with dropout=0.5, one head and one key: the weight of that "
+              f"key is dropped in {lost:.0%} of {rows} rows, expected about half. Is dropout applied to the attention "
+              "weights?")
 
 
 @pytest.mark.weight(0.5)

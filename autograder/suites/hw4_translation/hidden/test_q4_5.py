@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from autograder.suites.hw4_translation.oracle import Translator, lengths_to_padding, loaded
 from course_utils.checking import Wrong, check, number, same
 from course_utils.lively import lively_weights
-from course_utils.steps import call_fit, take_steps
+from course_utils.steps import call_fit, take_steps, watch_fit
 
 SIZES = (9, 11, 12, 3, 20, 1)
 PAD = 0
@@ -329,3 +329,56 @@ def test_fit_losses(fit, Transformer, in_box, rng):
     for i, (loss, value) in enumerate(zip(losses, expected, strict=True)):
         check(abs(loss - value) < 1e-3, f"loss {i} of fit's list is {loss:.5f}, and that of batch {i} is {value:.5f} "
               "(the rate is 0, so that the weights rest): every step has its own loss, and the batches come in turn")
+
+
+def _noam(step, warmup):
+    return SIZES[2] ** -0.5 * min(step**-0.5, step * warmup**-1.5)
+
+
+@pytest.mark.weight(2)
+def test_fit_epochs_and_rates(fit, Transformer, in_box, rng):
+    """Where fit has the arguments of the stub: all batches `epochs` times, and the rate of each step in all groups."""
+    weights, start = _weights(rng, calm=True), int(torch.randint(3, 9, (1,), generator=rng))
+    batches = [_batch(rng, (2, 1), (3, 2)), _batch(rng, (1, 3), (2, 4))]
+    for epochs, warmup, first in ((3, 4, 0), (2, 10, start)):
+        model = loaded(Transformer, weights, SIZES)
+        schedule = {"epochs": epochs, "rate": 0.3, "warmup": warmup, "start": first}
+        watched = in_box(watch_fit, fit, model, batches, PAD, schedule)
+        if watched is None:
+            return  # the arguments behind `batches` are free
+        losses, rates = watched
+        told = f"fit with {len(batches)} batches, epochs={epochs}, warmup={warmup} and start={first}"
+        check(bool(rates), f"{told} makes no step with the optimizer that it is given")
+        steps = epochs * len(batches)
+        check(isinstance(losses, list), f"{told} gives {losses}, expected a list of the losses")
+        check(len(rates) == steps and len(losses) == steps, f"{told} makes {len(rates)} steps and gives {len(losses)} "
+              f"losses, expected {steps}: the batches are run through `epochs` times")
+        for n, (one, other) in enumerate(rates, 1):
+            check(abs(one - other) < 1e-9, f"{told}: at step {n} the optimizer's groups have the rates {one:.6f} and "
+                  f"{other:.6f}: set the rate of all param_groups")
+        got, expected = ([row[0] for row in rates], [0.3 * _noam(first + n, warmup) for n in range(1, steps + 1)])
+        causes = {
+            "the first step has the number start + 1, and you begin with start":
+                [0.3 * _noam(max(first + n, 1), warmup) for n in range(steps)],
+            "the steps are counted anew in each epoch":
+                [0.3 * _noam(first + 1 + n % len(batches), warmup) for n in range(steps)],
+            "`start` is ignored": [0.3 * _noam(n, warmup) for n in range(1, steps + 1)],
+            "`rate` is ignored": [_noam(first + n, warmup) for n in range(1, steps + 1)],
+        }
+        if max(abs(a - b) for a, b in zip(got, expected, strict=True)) > 1e-6:
+            fits = [cause for cause, values in causes.items()
+                    if max(abs(a - b) for a, b in zip(got, values, strict=True)) < 1e-6]
+            n = next(n for n, (a, b) in enumerate(zip(got, expected, strict=True)) if abs(a - b) > 1e-6)
+            raise Wrong(f"{told}: the rate of step {n + 1} is {got[n]:.6f}, expected {expected[n]:.6f}"
+                        + (f". Likely cause: {fits[0]}." if len(fits) == 1 else ""))
+
+
+def test_fit_goes_on(fit, Transformer, in_box, rng):
+    """fit makes a step for every batch, also when the loss is small already or has ceased to fall."""
+    weights, batch = _weights(rng, calm=True), _batch(rng, (1,), (2,))
+    model = loaded(Transformer, weights, SIZES)
+    steps = 120
+    losses = in_box(call_fit, fit, model, [batch] * steps, PAD, 1.0)
+    check(isinstance(losses, list), f"fit gives {losses}, expected a list of the losses")
+    check(len(losses) == steps, f"fit got {steps} batches and gives {len(losses)} losses: there is a step for each "
+          "batch, however small the loss")

@@ -41,6 +41,18 @@ def test_padding(greedy_decode, Transformer, rng):
     decoding.padding_is_not_seen(greedy_decode, Transformer, rng)
 
 
+@pytest.mark.weight(1)
+def test_without_a_mask(greedy_decode, Transformer, rng):
+    """None for src_padding means that nothing is padding."""
+    decoding.without_a_mask(greedy_decode, Transformer, rng)
+
+
+@pytest.mark.weight(0.5)
+def test_gradients_stay_on(greedy_decode, Transformer, rng):
+    """After decoding, the model can be trained: gradients were off in the function only."""
+    decoding.gradients_stay_on(greedy_decode, Transformer, rng)
+
+
 @pytest.mark.weight(0.5)
 def test_float32(greedy_decode, Transformer, rng):
     """A model in float32 writes the same."""

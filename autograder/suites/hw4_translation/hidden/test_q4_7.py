@@ -3,18 +3,22 @@
 import pytest
 import torch
 
+from autograder.suites.hw4_translation import decoding
 from autograder.suites.hw4_translation.oracle import (
+    BEAMS,
     SIZES,
     Problem,
     Translator,
     all_hypotheses,
     as_tokens,
+    beam,
     compare_rows,
     draw_problem,
     greedy_steps,
     lengths_to_padding,
     loaded,
     score,
+    trees,
 )
 from course_utils.checking import Wrong, check, tensor
 from course_utils.lively import lively_weights
@@ -174,6 +178,92 @@ def test_best_of_three_steps(beam_search, Transformer, rng):
     _find_the_best(beam_search, Transformer, rng, 4, 3, 64, 0, 2)
 
 
+NARROW = {  # kinds of search that lose what every right one finds
+    "one word each": "every beginning keeps its one best word; the `width` best of all extensions of all beginnings "
+                     "live on, and two of them may come from one beginning",
+    "ended ones stay, and are lost": "hypotheses that have ended are lost when others with better sums push them out "
+                                     "of the beam; put them aside, they compete at the end",
+    "stops at the first end": "the search stops with the first hypothesis that ends, and others are still alive",
+}
+
+
+# seed of a model, sentences, width and length penalty on which such a search ends clearly below all right ones
+SHORT = {
+    "one word each": [
+        (1, [8, 10, 11], 2, 0.0), (2, [3, 4, 7], 2, 0.0), (3, [0, 7], 3, 2.0), (4, [6], 2, 0.0),
+        (5, [0, 3, 6], 2, 0.0), (6, [9, 13], 3, 2.0), (7, [2, 12], 3, 0.5), (10, [7, 10, 13], 2, 0.0),
+    ],
+    "ended ones stay, and are lost": [
+        (16, [4], 3, 0.0), (17, [3, 4, 5], 3, 0.0), (33, [0, 1, 4], 3, 0.0), (65, [6, 8, 13], 3, 0.0),
+        (74, [0, 5, 13], 3, 0.0), (98, [12], 3, 0.0), (110, [8, 13, 15], 3, 0.0), (123, [3, 8, 9], 3, 0.0),
+    ],
+    "stops at the first end": [
+        (2, [1, 6, 9], 2, 2.0), (3, [0, 1, 6], 2, 2.0), (4, [6], 3, 1.0), (5, [2, 9], 2, 1.0),
+        (6, [1, 3, 5], 2, 2.0), (7, [5, 7], 2, 2.0), (9, [11], 2, 1.0), (10, [1, 10], 2, 0.0),
+    ],
+}
+# the first sentence has nothing alive when the second's best is still to come; the third has `width` ended hypotheses
+# before its best, and the fourth has not so many until then
+UNEVEN = [
+    (1024, [1, 0, 7, 3], 2, 1.0), (1027, [15, 4, 4, 2], 2, 1.0), (1028, [2, 4, 9, 5], 2, 1.0),
+    (1064, [3, 0, 2, 4], 2, 2.0), (1075, [11, 1, 7, 0], 2, 2.0), (1089, [2, 12, 15, 14], 2, 2.0),
+    (1138, [2, 5, 2, 1], 3, 1.0), (1174, [1, 5, 5, 6], 3, 1.0), (1182, [6, 8, 8, 9], 3, 1.0),
+    (1226, [3, 5, 5, 0], 3, 2.0), (1305, [9, 3, 3, 2], 3, 2.0),
+]
+
+
+def _unsure(seed, chosen, vocab, max_len):
+    """Some of 16 sentences for a model with small steps between its tokens, and the log-probabilities of its trees."""
+    rng, sizes = torch.Generator().manual_seed(seed), (6, vocab, 8, 2, 10, 1)
+    weights = lively_weights(seed, *sizes)
+    weights["tgt_embed.weight"] *= 0.4
+    oracle = Translator(weights, sizes[3])
+    src = torch.randint(sizes[0], (16, 4), generator=rng)
+    padding = lengths_to_padding(torch.randint(1, 5, (16,), generator=rng).tolist(), 4)
+    bos, eos = torch.randperm(vocab, generator=rng)[:2].tolist()
+    src, padding = src[chosen], padding[chosen]
+    steps, _ = greedy_steps(oracle, src, padding, bos, max_len)
+    problem = Problem(weights, oracle, sizes, src, padding, bos, eos, max_len, steps)
+    return problem, trees(problem)
+
+
+def _found(problem, tree, width, p, kind):
+    """The best score that a search of this kind finds, greedy's hypothesis competing."""
+    pools = [beam(tree, problem.eos, problem.max_len, w, p, k)[0] for w, k in ((1, "plain"), (width, kind))]
+    return max(total / len(tokens) ** p for pool in pools for tokens, total in pool)
+
+
+def _least(problem, tree, width, p):
+    """What every right kind of beam search reaches."""
+    return min(_found(problem, tree, width, p, kind) for kind in BEAMS)
+
+
+def _picked(rng, known, n):
+    return [known[i] for i in torch.randperm(len(known), generator=rng)[:n].tolist()]
+
+
+@pytest.mark.weight(2)
+def test_narrow_beam(beam_search, Transformer, rng):
+    """With a narrow beam, no result scores below what every right way to keep the `width` best beginnings finds."""
+    short = []
+    for seed, chosen, width, p in [each for known in SHORT.values() for each in _picked(rng, known, 2)]:
+        problem, found_trees = _unsure(seed, chosen, 5, 5)
+        least = [_least(problem, tree, width, p) for tree in found_trees]
+        model = loaded(Transformer, problem.weights, problem.sizes)
+        what = f"the result with width {width}, length penalty {p}, 5 tokens and max_len 5"
+        rows = _search(beam_search, model, problem, width, p, what)
+        for i, (row, tree) in enumerate(zip(rows, found_trees, strict=True)):
+            mine = score(problem, i, row, p)
+            if mine < least[i] - SLACK:
+                fits = {kind for kind in NARROW if abs(_found(problem, tree, width, p, kind) - mine) < SLACK}
+                short.append((fits, f"{what}: sentence {i} gives {row} with score {mine:.4f}, and a beam search of "
+                              f"this width finds one with {least[i]:.4f}"))
+    if short:
+        fits = set.intersection(*(fits for fits, _ in short))
+        told = f". Likely cause: {NARROW[fits.pop()]}." if len(fits) == 1 else ""
+        raise Wrong(short[0][1] + told)
+
+
 def test_one_step(beam_search, Transformer, rng):
     """With max_len = 1 the result is the likeliest token, or an empty list where that is EOS."""
     problem = draw_problem(rng)
@@ -203,6 +293,38 @@ def test_rows_are_apart(beam_search, Transformer, rng):
     mixed = {"src": problem.src[order], "padding": problem.padding[order]}
     for row, i in zip(_search(beam_search, model, problem, 3, 0.6, "the result", **mixed), order, strict=True):
         _as_good(problem, i, row, whole[i], 0.6, "in a batch in another order")
+
+
+@pytest.mark.weight(1)
+def test_others_end_early(beam_search, Transformer, rng):
+    """A sentence is searched to its end, whether others in its batch have ended before it or go on after it."""
+    for seed, chosen, width, p in _picked(rng, UNEVEN, 3):
+        problem, found_trees = _unsure(seed, chosen, 4, 6)
+        model = loaded(Transformer, problem.weights, problem.sizes)
+        what = f"the result with width {width} and length penalty {p}"
+        whole = _search(beam_search, model, problem, width, p, what)
+        for i, tree in enumerate(found_trees):
+            src, padding = problem.row(i)
+            (row,) = _search(beam_search, model, problem, width, p, what, src=src, padding=padding)
+            _as_good(problem, i, row, whole[i], p, f"{what}, as a batch of its own")
+            mine, least = score(problem, i, whole[i], p), _least(problem, tree, width, p)
+            check(mine > least - SLACK, f"{what}: sentence {i} gives {whole[i]} with score {mine:.4f}, and a beam "
+                  f"search of this width finds one with {least:.4f}: does the search stop too early?")
+
+
+@pytest.mark.weight(0.5)
+def test_without_a_mask(beam_search, Transformer, rng):
+    """None for src_padding means that nothing is padding."""
+    def greedy(model, *args):
+        return beam_search(model, *args, 1, 1.0)
+
+    decoding.without_a_mask(greedy, Transformer, rng)
+
+
+@pytest.mark.weight(0.5)
+def test_gradients_stay_on(beam_search, Transformer, rng):
+    """After the search, the model can be trained: gradients were off in the function only."""
+    decoding.gradients_stay_on(lambda model, *args: beam_search(model, *args, 2, 1.0), Transformer, rng)
 
 
 @pytest.mark.weight(1.5)

@@ -59,6 +59,24 @@ def test_long(cached_greedy_decode, Transformer, rng):
     check(set(lengths) == {150}, f"with max_len = 150 and no EOS the rows have {lengths} tokens")
 
 
+@pytest.mark.weight(1)
+def test_without_a_mask(cached_greedy_decode, Transformer, rng):
+    """None for src_padding means that nothing is padding."""
+    decoding.without_a_mask(cached_greedy_decode, Transformer, rng)
+
+
+@pytest.mark.weight(0.5)
+def test_gradients_stay_on(cached_greedy_decode, Transformer, rng):
+    """After decoding, the model can be trained: gradients were off in the function only."""
+    decoding.gradients_stay_on(cached_greedy_decode, Transformer, rng)
+
+
+@pytest.mark.weight(0.5)
+def test_nothing_but_padding(cached_greedy_decode, Transformer, rng):
+    """A source that is nothing but padding gets what the model finds likeliest, and the others do not notice."""
+    decoding.nothing_but_padding(cached_greedy_decode, Transformer, rng)
+
+
 @pytest.mark.weight(0.5)
 def test_float32(cached_greedy_decode, Transformer, rng):
     """A model in float32 writes the same."""
