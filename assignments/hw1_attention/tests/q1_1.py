@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q1_1"
 points = 6
 
-MADE_FROM = "720af993676d7d34"
+MADE_FROM = "18ed7bc75e83f705"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'no-max-subtraction',

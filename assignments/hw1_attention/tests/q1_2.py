@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q1_2"
 points = 7
 
-MADE_FROM = "1c1ecc478fce2b8f"
+MADE_FROM = "eae79e6c1796b567"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'diagonal-only',

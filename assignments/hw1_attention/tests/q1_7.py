@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q1_7"
 points = 12
 
-MADE_FROM = "5be3bb3326301df7"
+MADE_FROM = "fcf47b0e0a63d29f"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'softmax-over-queries',

@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q2_2"
 points = 16
 
-MADE_FROM = "31d528ef49db3e2e"
+MADE_FROM = "e2441c8d6f6657dc"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'scaled-by-model-width',

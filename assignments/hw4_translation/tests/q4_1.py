@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q4_1"
 points = 6
 
-MADE_FROM = "5acb017810d325e0"
+MADE_FROM = "5fef9e598fa298a0"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'padding-on-the-left',

@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q4_10"
 points = 8
 
-MADE_FROM = "224e0a1fac2431f9"
+MADE_FROM = "82f5d52243a0157a"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'scores-on-numbers',
@@ -285,7 +285,7 @@ MISTAKES = [{'label': 'scores-on-numbers',
           'on. `translate` puts it into evaluation mode.',
   'prints': {'probe_training_mode': {'shape': [], 'norm': 0.0, 'at': [0.0, 0.0, 0.0, 0.0]}}}]
 
-explain = Explainer("q4_10", globals(), mistakes=MISTAKES, hidden_topics=['right translations', 'scores', 'dropout is off', 'many pairs', 'learned'])
+explain = Explainer("q4_10", globals(), mistakes=MISTAKES, hidden_topics=['right translations', 'scores', 'silence counts', 'long outputs', 'dropout is off', 'many pairs', 'learned'])
 
 """Public checks of q4_10: evaluate_translation. The model here talks nonsense; what counts is how that is scored."""
 

@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q4_2"
 points = 16
 
-MADE_FROM = "049fde4dc5e82bd2"
+MADE_FROM = "446a28dc14adce28"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'embedding-not-scaled',
@@ -3437,7 +3437,7 @@ MISTAKES = [{'label': 'embedding-not-scaled',
   'hint': "Your decoder's layers never drop anything: dropout is handed on to the encoder's layers alone.",
   'prints': {'probe_decoder_branches_drop': {'is': True}}}]
 
-explain = Explainer("q4_2", globals(), mistakes=MISTAKES, hidden_topics=['parameters', 'encode', 'decode', 'whole model', 'forward is encode then decode', 'other sizes', 'causal', 'padding never leaks', 'every source token counts', 'long sentences', 'max len', 'dropout', 'dropout on every branch', 'gradients', 'float32', 'empty source', 'device'])
+explain = Explainer("q4_2", globals(), mistakes=MISTAKES, hidden_topics=['parameters', 'encode', 'decode', 'whole model', 'forward is encode then decode', 'other sizes', 'causal', 'padding never leaks', 'every source token counts', 'long sentences', 'max len', 'dropout', 'dropout on every branch', 'gradients', 'float32', 'empty source', 'dropout on attention', 'device'])
 
 """Public checks of q4_2: Transformer, with fixed weights that are put in by name."""
 

@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q4_3"
 points = 8
 
-MADE_FROM = "ed61591594ecaa54"
+MADE_FROM = "e973d649753c47ac"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'share-for-the-wrong-words-only',

@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q4_4"
 points = 6
 
-MADE_FROM = "5193cd3ca585163c"
+MADE_FROM = "cc6285a3f24ec46e"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'division-by-zero-at-step-0',

@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q4_5"
 points = 10
 
-MADE_FROM = "ee6505041b605b37"
+MADE_FROM = "94bd57f47986ffb0"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'gradients-never-cleared',
@@ -5014,7 +5014,7 @@ MISTAKES = [{'label': 'gradients-never-cleared',
                                                     'norm': 2.07211,
                                                     'at': [1.5885243, -0.28376304, -1.9625626, 1.9514385]}]}}}]
 
-explain = Explainer("q4_5", globals(), mistakes=MISTAKES, hidden_topics=['returns the loss', 'clips', 'small gradient', 'second step', 'pad id', 'old gradients', 'float32', 'training mode', 'overfits', 'fit', 'fit takes every batch', 'fit losses'])
+explain = Explainer("q4_5", globals(), mistakes=MISTAKES, hidden_topics=['returns the loss', 'clips', 'small gradient', 'second step', 'pad id', 'old gradients', 'float32', 'training mode', 'overfits', 'fit', 'fit takes every batch', 'fit losses', 'fit epochs and rates', 'fit goes on'])
 
 """Public checks of q4_5: train_step and fit."""
 

@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q4_6"
 points = 8
 
-MADE_FROM = "677eb9823549c64c"
+MADE_FROM = "5c53f973c473119e"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'eos-kept',
@@ -6758,7 +6758,7 @@ MISTAKES = [{'label': 'eos-kept',
                                                                     'at': [2.2998648, -0.41083202, -2.8413974,
                                                                            2.8252919]}]}]}]}}}]
 
-explain = Explainer("q4_6", globals(), mistakes=MISTAKES, hidden_topics=['token for token', 'max len', 'every end', 'bos is a token', 'rows are apart', 'padding', 'float32', 'with your own model'])
+explain = Explainer("q4_6", globals(), mistakes=MISTAKES, hidden_topics=['token for token', 'max len', 'every end', 'bos is a token', 'rows are apart', 'padding', 'without a mask', 'gradients stay on', 'float32', 'with your own model'])
 
 """Public checks of q4_6: greedy_decode."""
 

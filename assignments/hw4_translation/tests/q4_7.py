@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q4_7"
 points = 14
 
-MADE_FROM = "f37fe5764a99b5a0"
+MADE_FROM = "f1261458714f2110"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'eos-not-counted',
@@ -2853,7 +2853,7 @@ MISTAKES = [{'label': 'eos-not-counted',
                                                                            'at': [0.76662162, -0.13694401,
                                                                                   -0.94713246, 0.94176396]}]}]}]}}}]
 
-explain = Explainer("q4_7", globals(), mistakes=MISTAKES, hidden_topics=['width one is greedy', 'never worse than greedy', 'greedy competes', 'best of two steps', 'best of three steps', 'one step', 'rows are apart', 'padding', 'with your own parts'])
+explain = Explainer("q4_7", globals(), mistakes=MISTAKES, hidden_topics=['width one is greedy', 'never worse than greedy', 'greedy competes', 'best of two steps', 'best of three steps', 'narrow beam', 'one step', 'rows are apart', 'others end early', 'without a mask', 'gradients stay on', 'padding', 'with your own parts'])
 
 """Public checks of q4_7: beam_search."""
 

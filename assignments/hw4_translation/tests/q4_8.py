@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q4_8"
 points = 12
 
-MADE_FROM = "b1d47b19c3c31d4c"
+MADE_FROM = "fffdeb7d923986d9"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'every-word-at-place-0',
@@ -4322,7 +4322,7 @@ MISTAKES = [{'label': 'every-word-at-place-0',
                                                             'at': [2.2998648, -0.41083202, -2.8413974,
                                                                    2.8252919]}]}]}}}]
 
-explain = Explainer("q4_8", globals(), mistakes=MISTAKES, hidden_topics=['token for token', 'max len', 'every end', 'bos is a token', 'rows are apart', 'padding', 'long', 'float32', 'encoder once per sentence', 'work per token', 'with your own parts'])
+explain = Explainer("q4_8", globals(), mistakes=MISTAKES, hidden_topics=['token for token', 'max len', 'every end', 'bos is a token', 'rows are apart', 'padding', 'long', 'without a mask', 'gradients stay on', 'nothing but padding', 'float32', 'encoder once per sentence', 'work per token', 'with your own parts'])
 
 """Public checks of q4_8: cached_greedy_decode."""
 

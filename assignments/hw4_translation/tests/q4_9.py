@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q4_9"
 points = 6
 
-MADE_FROM = "d8193711ac584a16"
+MADE_FROM = "61d7ebb35c9c3fac"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'source-and-target-swapped',
