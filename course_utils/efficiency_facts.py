@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 
 from course_utils.data import mnist5k
+from course_utils.training_watch import image_keys
 from course_utils.vision import NAMES, SIZES, call
 
 MARK = 0.0123456789  # what a stand-in for training leaves in every parameter
@@ -28,7 +29,7 @@ class Notes:
 
     def __init__(self) -> None:
         train, test = mnist5k()
-        self._keys, self._numbers = _keys(torch.cat([train.images, test.images])).sort()
+        self._keys, self._numbers = image_keys(torch.cat([train.images, test.images])).sort()
         self.models: list[nn.Module] = []
         self.runs: list[dict[str, Any]] = []
         self.calls = 0  # of any module at all
@@ -74,15 +75,9 @@ class Notes:
         ]
 
     def _known(self, images: Tensor) -> Tensor:
-        keys = _keys(images)
+        keys = image_keys(images)
         near = torch.searchsorted(self._keys, keys - 1e-6).clamp(max=len(self._keys) - 1)
         return torch.where((self._keys[near] - keys).abs() < 1e-6, self._numbers[near], -1)
-
-
-def _keys(images: Tensor) -> Tensor:
-    pixels = images.detach().cpu().double().flatten(1)
-    weights = torch.rand(pixels.shape[1], generator=torch.Generator().manual_seed(5), dtype=torch.float64)
-    return pixels @ weights
 
 
 def efficiency(data_efficiency: Callable[..., Any], sizes: Sequence[int], steps: int | None) -> Any:

@@ -13,7 +13,14 @@ from torch import Tensor, nn
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 FINE, WRONG, UNKNOWN = "fine", "wrong", "cannot tell"
-MISMATCH = ("propagation", "same device", "different devices", "two devices", "device type at start", "device between")
+MISMATCH = (
+    "device propagation",
+    "same device",
+    "different devices",
+    "found two devices",
+    "device type at start",
+    "device between",
+)
 REMEDY = "Give new tensors `device=` of an input (or make them with x.new_zeros, torch.zeros_like), constants a buffer."
 
 

@@ -42,10 +42,9 @@ def take_steps(
     The optimizer has its parameters in two groups. `left_over` is what stands in all gradients before the first step.
     """
     make = torch.optim.Adam if adam else torch.optim.SGD
-    parameters = list(model.parameters())
-    optimizer = make([{"params": parameters[::2]}, {"params": parameters[1::2]}], lr=rate)
+    optimizer = make(_two_groups(model), lr=rate)
     if left_over is not None:
-        for parameter in parameters:
+        for parameter in model.parameters():
             parameter.grad = torch.full_like(parameter, left_over)
     returned, states = [], [_parameters(model)]
     for batch in batches:
@@ -68,10 +67,7 @@ def call_fit(fit: Callable[..., Any], model: nn.Module, batches: Sequence[Batch]
     for name in OFFERS["optimizer"]:
         if name in names:
             given[name] = torch.optim.Adam(model.parameters(), lr=rate)
-    result = fit(model, [tuple(batch) for batch in batches], **given)
-    if isinstance(result, Tensor) and result.ndim == 1:
-        result = result.tolist()
-    return [_told(loss) for loss in result] if isinstance(result, (list, tuple)) else type(result).__name__
+    return _losses(fit(model, [tuple(batch) for batch in batches], **given))
 
 
 SCHEDULED = ("optimizer", "pad_id", "epochs", "rate", "warmup", "start")
@@ -86,8 +82,8 @@ def watch_fit(
     """
     if not set(SCHEDULED) <= set(inspect.signature(fit).parameters):
         return None
-    parameters, rates = list(model.parameters()), list[list[float]]()
-    optimizer = torch.optim.Adam([{"params": parameters[::2]}, {"params": parameters[1::2]}], lr=1e-3)
+    rates: list[list[float]] = []
+    optimizer = torch.optim.Adam(_two_groups(model), lr=1e-3)
 
     def hook(*_: Any) -> None:
         rates.append([float(group["lr"]) for group in optimizer.param_groups])
@@ -97,12 +93,24 @@ def watch_fit(
         result = fit(model, [tuple(batch) for batch in batches], optimizer=optimizer, pad_id=pad_id, **schedule)
     finally:
         handle.remove()
-    losses = [_told(loss) for loss in result] if isinstance(result, (list, tuple)) else type(result).__name__
-    return losses, rates
+    return _losses(result), rates
 
 
 def _parameters(model: nn.Module) -> dict[str, Tensor]:
     return {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
+
+
+def _two_groups(model: nn.Module) -> list[dict[str, Any]]:
+    """The model's parameters in two groups of an optimizer."""
+    parameters = list(model.parameters())
+    return [{"params": parameters[::2]}, {"params": parameters[1::2]}]
+
+
+def _losses(result: Any) -> Any:
+    """What `fit` returned as a list of losses; of another result, the name of its type."""
+    if isinstance(result, Tensor) and result.ndim == 1:
+        result = result.tolist()
+    return [_told(loss) for loss in result] if isinstance(result, (list, tuple)) else type(result).__name__
 
 
 def _told(value: Any) -> Any:

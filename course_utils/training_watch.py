@@ -24,7 +24,7 @@ class WatchedModel(nn.Module):
         nn.init.zeros_(self.fc.bias)
         self.modes: list[bool] = []  # was it in training mode, for each call that could be learned from
         self.images = 0  # how many images these calls had
-        self.keys: list[Tensor] = []  # and which ones, as `_keys` tells them apart
+        self.keys: list[Tensor] = []  # and which ones, as `image_keys` tells them apart
         self.dtypes: set[torch.dtype] = set()  # of the logits
         self.backwards = 0  # how many gradients came back to the logits
         self.stale = 0  # how many were added to one that was computed at other weights
@@ -39,7 +39,7 @@ class WatchedModel(nn.Module):
         if torch.is_grad_enabled():
             self.modes.append(self.training)
             self.images += len(images)
-            self.keys.append(_keys(images))
+            self.keys.append(image_keys(images))
         logits: Tensor = self.fc(images.flatten(1))
         self.dtypes.add(logits.dtype)
         if logits.requires_grad:
@@ -64,16 +64,16 @@ class WatchedModel(nn.Module):
             self.stale += 1
 
 
-def _keys(images: Tensor) -> Tensor:
+def image_keys(images: Tensor) -> Tensor:
     """One number for each image [B, ...], by which it is known again."""
-    pixels = images.detach().double().flatten(1)
+    pixels = images.detach().cpu().double().flatten(1)
     weights = torch.rand(pixels.shape[1], generator=torch.Generator().manual_seed(5), dtype=torch.float64)
-    return pixels @ weights.to(pixels.device)
+    return pixels @ weights
 
 
 def _times(images: Tensor, shown: list[Tensor]) -> Tensor | None:
     """How often each of the images was shown, [N]; None if some that were shown are none of them."""
-    known = _keys(images)
+    known = image_keys(images)
     times = torch.zeros(len(images), dtype=torch.long)
     for keys in shown:
         gaps = (keys[:, None] - known).abs()

@@ -22,8 +22,8 @@ ODD_CALLS = {
     "pickle.dump": "writes pickles",
     "builtins.__import__": "replaces the import",
 }
-ODD_MODULES = {"ctypes", "socket", "subprocess", "multiprocessing", "gc", "pty", "ptrace", "faulthandler", "autograder"}
-ODD_MODULES |= {"threading", "_thread", "concurrent"}  # work in another thread is not counted
+ODD_MODULES = {"ctypes", "socket", "subprocess", "multiprocessing", "gc", "pty", "ptrace", "faulthandler", "autograder",
+               "threading", "_thread", "concurrent"}  # work in another thread is not counted
 ODD_METHODS = {"__torch_function__", "__torch_dispatch__", "__array_function__", "__reduce__", "__reduce_ex__"}
 ODD_TEXTS = ("/proc/", "/autograder", "gradebook.db", "results.jsonl", "COURSE_GRADING", "NBGRADER")
 PATCHED = {"torch", "numpy", "pytest", "course_utils", "builtins", "safetensors", "autograder"}

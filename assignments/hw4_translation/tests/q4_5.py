@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q4_5"
 points = 10
 
-MADE_FROM = "94bd57f47986ffb0"
+MADE_FROM = "6ad77ab2830f01a5"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'gradients-never-cleared',

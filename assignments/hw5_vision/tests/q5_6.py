@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q5_6"
 points = 14
 
-MADE_FROM = "0740e92bfdc1adcb"
+MADE_FROM = "e7df37bdfb1d4492"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'mean-of-batch-accuracies',

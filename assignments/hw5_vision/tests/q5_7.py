@@ -9,7 +9,7 @@ OK_FORMAT = False
 name = "q5_7"
 points = 10
 
-MADE_FROM = "e591b7143a5277d1"
+MADE_FROM = "10d72b036d5760de"
 
 # How known mistakes answer the probes below, as fingerprints: enough to recognise one, not enough to rebuild it.
 MISTAKES = [{'label': 'fully-connected',
