@@ -35,7 +35,7 @@ def demo() -> int:
             print(f"   {outcome.student:22}{total:>6}  {outcome.status:12}{about[outcome.student]}")
         print(f"\nReport:    {shown(write_report(results, submissions))} (the class on one page)")
         print(f"Grades:    {shown(results / 'grades.csv')}")
-        print(f"Feedback:  {shown(results / 'feedback')}/<student>.html, for example wrong-axis.html")
+        print(f"Feedback:  {shown(results / 'feedback')}/<student>.html, for example {list(about)[1]}.html")
         print(f"Facts:     {shown(results / 'results.jsonl')} (the journal; docs/results.md explains it)")
         print(f"Notebook:  {shown(ASSIGNMENTS / name / (name + '.ipynb'))}, what students get")
     return 0
