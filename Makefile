@@ -1,23 +1,22 @@
 # Two commands: `make demo` shows the whole thing, `make test` checks it. Each sets up .venv by itself.
 BIN := .venv/bin
 
-.PHONY: demo test suites package agreement setup build clean
+.PHONY: demo test quick test-all agreement setup build clean
 
 demo: setup
 	$(BIN)/autograder demo
 
-# Two lanes side by side: the suites' own exam takes what the tests of the package leave of the cores.
+# Everything, on all cores; suites that are unchanged since they were proved are not proved again.
 test: setup
-	@$(MAKE) --no-print-directory -j2 suites package
+	@$(BIN)/python tools/lanes
 
-suites:
-	$(BIN)/ruff check .
-	nice $(BIN)/mypy autograder course_utils
-	nice $(BIN)/autograder build --check
-	nice $(BIN)/autograder verify
+# About a minute: lint, types, changed suites, and the tests that start no box, browser or kernel.
+quick: setup
+	@$(BIN)/python tools/lanes --quick
 
-package:
-	$(BIN)/python -m pytest
+# Everything, and every suite is proved again.
+test-all: setup
+	@$(BIN)/python tools/lanes --anew
 
 # The whole example class through nbgrader, otter and Gradescope too; writes docs/agreement.md.
 agreement: setup

@@ -1,7 +1,9 @@
 """The catalogue of a question: known mistakes and right variants, one percent cell each.
 
-A cell is pasted below the reference's answer and redefines what differs. Its title is the label; its first statement
-is a string: the hint that a student reads (mistakes), or what is different (variants).
+The cell's title is the label; its first statement is a string: the hint that a student reads (mistakes), or what is
+different (variants). What follows is code, pasted below the reference's answer, that redefines what differs; or an
+edit of that answer, `replace("softmax(scores, dim=-1)", "softmax(scores, dim=-2)")`. Edits apply one after another, and
+each old text must be there exactly once. Other code in such a cell stands below the edited answer.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from autograder.errors import BadSource, Problem
-from autograder.percent import read_percent
+from autograder.percent import PercentCell, read_percent
 
 LABEL = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
@@ -24,13 +26,16 @@ class Entry:
     question: str
     label: str
     text: str
-    source: str
+    source: str  # what is pasted below the reference's answer
     path: Path
     line: int
 
 
-def read_catalogue(path: Path, question: str) -> list[Entry]:
-    """The entries of one catalogue file; raises `BadSource` with every problem found."""
+def read_catalogue(path: Path, question: str, answer: str) -> list[Entry]:
+    """The entries of one catalogue file; `answer` is the reference's, without markers, which edits change.
+
+    Raises `BadSource` with every problem found.
+    """
     entries: list[Entry] = []
     problems: list[Problem] = []
     for cell in read_percent(path):
@@ -50,7 +55,62 @@ def read_catalogue(path: Path, question: str) -> list[Entry]:
             remedy = "Begin it with a string: the hint, or what is different."
             problems.append(Problem(path, cell.line, f"`{cell.title}` does not say what it is.", remedy))
         else:
-            entries.append(Entry(question, cell.title, " ".join(text.split()), cell.source, path, cell.line))
+            try:
+                source = _pasted(path, cell, answer)
+            except BadSource as error:
+                problems += error.problems
+            else:
+                entries.append(Entry(question, cell.title, " ".join(text.split()), source, path, cell.line))
     if problems:
         raise BadSource(problems)
     return entries
+
+
+def _pasted(path: Path, cell: PercentCell, answer: str) -> str:
+    """A cell's code as it stands; or the edited answer, and below it the code that is no edit."""
+    tree = ast.parse(cell.source)
+    edits = [call for node in tree.body if (call := _edit(node))]
+    if not edits:
+        return cell.source
+    edited = answer
+    for call in edits:
+        edited = _edited(edited, call, path, cell.line + call.lineno)
+    line = cell.line + edits[0].lineno
+    try:
+        changed = ast.dump(ast.parse(edited)) != ast.dump(ast.parse(answer))
+    except SyntaxError as error:
+        what = f"the edited answer is not valid Python ({error.msg}): `{(error.text or '').strip()}`."
+        raise BadSource([Problem(path, line, what, "Mind the indentation and the brackets of the new text.")]) from None
+    if not changed:
+        what = f"the edits of `{cell.title}` change nothing."
+        raise BadSource([Problem(path, line, what, "Write what is different.")])
+    taken = {line for node in tree.body if node is tree.body[0] or _edit(node) for line in _lines(node)}
+    code = "\n".join(text for line, text in enumerate(cell.source.split("\n"), 1) if line not in taken).strip("\n")
+    return f"{edited}\n\n\n{code}" if code else edited
+
+
+def _lines(node: ast.stmt) -> range:
+    """The lines on which a statement stands."""
+    return range(node.lineno, (node.end_lineno or node.lineno) + 1)
+
+
+def _edit(node: ast.stmt) -> ast.Call | None:
+    """The call in a statement `replace(...)`."""
+    call = node.value if isinstance(node, ast.Expr) else None
+    return call if isinstance(call, ast.Call) and ast.unparse(call.func) == "replace" else None
+
+
+def _edited(source: str, call: ast.Call, path: Path, line: int) -> str:
+    """The source after one edit, or `BadSource` where the edit does not fit."""
+    texts = [arg.value for arg in call.args if isinstance(arg, ast.Constant) and isinstance(arg.value, str)]
+    if len(texts) != 2 or len(call.args) != 2 or call.keywords or not texts[0]:
+        remedy = 'Write `replace("text of the answer", "what stands there instead")`.'
+        raise BadSource([Problem(path, line, "`replace` takes two strings.", remedy)])
+    old, new = texts
+    if (count := source.count(old)) != 1:
+        first, *more = old.strip().split("\n")
+        times = f"{count} times" if count else "not"
+        what = f"the text to replace is {times} in the answer: `{first}{' ...' if more else ''}`."
+        remedy = "Name a part of the answer cell, as it stands without solution markers, that is there exactly once."
+        raise BadSource([Problem(path, line, what, remedy)])
+    return source.replace(old, new)

@@ -7,7 +7,6 @@ import json
 import sys
 from collections.abc import Sequence
 
-from autograder.commands import authoring, elsewhere, grading, machine
 from autograder.commands.common import BAD_INPUT, FAILED, INTERRUPTED, OK, Done
 from autograder.errors import BadInput
 from autograder.judge.verdicts import Infrastructure
@@ -15,9 +14,10 @@ from autograder.judge.verdicts import Infrastructure
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; 0 is success, 1 a check that failed, 2 input that cannot be used, 130 an interruption."""
-    options = parser().parse_args(arguments)
-    as_json = getattr(options, "json", False)
+    as_json = False
     try:
+        options = parser().parse_args(arguments)
+        as_json = getattr(options, "json", False)
         done = options.run(options, _to_stderr if as_json else print)
     except BadInput as error:
         done = _failed(BAD_INPUT, str(error))
@@ -33,7 +33,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def parser() -> argparse.ArgumentParser:
-    """The commands and their options."""
+    """The commands and their options; `BadInput` where the course at hand has a broken course.toml."""
+    from autograder.commands import authoring, frontends, grading, handing, machine
+
     made = argparse.ArgumentParser(
         prog="autograder",
         description="Build, check and grade the course's homeworks.",
@@ -42,7 +44,8 @@ def parser() -> argparse.ArgumentParser:
     commands = made.add_subparsers(required=True, metavar="COMMAND")
     authoring.add(commands)
     grading.add(commands)
-    elsewhere.add(commands)
+    handing.add(commands)
+    frontends.add(commands)
     machine.add(commands, parser)
     return made
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import shutil
 
-from autograder.builder.files import student_files
+from autograder.builder.generated import student_files
 from autograder.builder.release import release
-from autograder.builder.write import write
 from autograder.classroom.report import write_report
 from autograder.example_class import roster, write_class
 from autograder.grading.run import Run, run
 from autograder.homework import homework_names, read_homework
 from autograder.places import ASSIGNMENTS, BUILD, shown
+from autograder.write import write
 
 
 def demo() -> int:

@@ -6,19 +6,23 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from autograder.places import shown
-
 
 @dataclass(frozen=True, order=True)
 class Problem:
-    """One thing wrong with a source file, and its remedy."""
+    """One thing wrong with a source file, and its remedy; `unfinished` names the question or homework that lacks it.
+
+    What is unfinished may be so in a draft; what is broken may not.
+    """
 
     path: Path
     line: int
     what: str
     remedy: str
+    unfinished: str = ""
 
     def __str__(self) -> str:
+        from autograder.places import shown  # which reads course.toml, and tells with `BadInput` where that is broken
+
         return f"{shown(self.path)}:{self.line}: {self.what} {self.remedy}"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
@@ -13,16 +13,18 @@ from typing import Any
 from autograder.box.limits import Limits
 from autograder.catalogue import Entry, read_catalogue
 from autograder.errors import BadInput, BadSource, Problem
+from autograder.numbers import number_problems, numbered, spelt
 from autograder.percent import PercentCell, read_percent
 from autograder.places import SOLUTIONS, SUITES
-from course_utils.definitions import defined_names
+from autograder.suite_rules import public_problems, todo_problems
+from course_utils.terminal.definitions import defined_names
 
 NAME = re.compile(r"hw(\d+)_[a-z0-9_]+")
 QUESTION_ID = re.compile(r"q(\d+)_\d+")
 HEADING = re.compile(r"^#+ (?:[\d.]+ )?(.+)$", re.MULTILINE)
 BEGIN, END = "BEGIN SOLUTION", "END SOLUTION"
 METADATA = {"question", "explain", "points", "minutes", "difficulty", "limits", "uses", "help", "card"}
-METADATA |= {"contents", "given", "tags"}
+METADATA |= {"contents", "given", "summary", "tags", "bonus"}
 LADDER = ("symptom", "hint", "pseudo-code")
 TOTAL_POINTS = 100
 LEAST_MISTAKES, LEAST_VARIANTS = 4, 3
@@ -41,6 +43,7 @@ class Question:
     line: int
     limits: dict[str, float]  # of the box, where the usual ones do not suit
     uses: tuple[str, ...]  # earlier questions on whose names an answer may rely
+    bonus: bool = False  # its points come on top of the homework's
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,7 @@ class Explanation:
     prompt: str
     answer: str  # the model answer and the rubric
     line: int
+    bonus: bool = False  # its points come on top of the homework's
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +70,8 @@ class Homework:
     cells: tuple[PercentCell, ...]
     questions: tuple[Question, ...]  # that the judge grades
     explanations: tuple[Explanation, ...] = ()  # that a person grades
+    unfinished: tuple[Problem, ...] = ()  # what a draft still lacks
+    warnings: tuple[Problem, ...] = ()  # what would be better, and hinders nothing
 
     @cached_property
     def graded(self) -> tuple[Question | Explanation, ...]:
@@ -73,9 +79,14 @@ class Homework:
         return tuple(sorted((*self.questions, *self.explanations), key=lambda asked: asked.line))
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """The names that all answers define."""
+        return tuple(name for question in self.questions for name in question.names)
+
+    @property
     def points(self) -> float:
-        """What the whole homework is worth."""
-        return sum(asked.points for asked in self.graded)
+        """What the whole homework is worth; bonus questions earn points beyond that."""
+        return sum(asked.points for asked in self.graded if not asked.bonus)
 
     @cached_property
     def titles(self) -> dict[str, str]:
@@ -99,15 +110,45 @@ class Homework:
         """The checks that only staff has."""
         return self.suite / "hidden" / f"test_{question_id}.py"
 
-    @cached_property
-    def mistakes(self) -> dict[str, list[Entry]]:
-        """The known wrong answers, by question."""
-        return {q.id: read_catalogue(self.suite / "mistakes" / f"{q.id}.py", q.id) for q in self.questions}
+    def has_checks(self, question_id: str) -> bool:
+        """Whether there is anything yet to hold an answer against; a draft may have nothing."""
+        return self.public_file(question_id).is_file() or self.hidden_file(question_id).is_file()
 
     @cached_property
-    def variants(self) -> dict[str, list[Entry]]:
+    def mistakes(self) -> Mapping[str, list[Entry]]:
+        """The known wrong answers, by question."""
+        return _Catalogues(self, "mistakes")
+
+    @cached_property
+    def variants(self) -> Mapping[str, list[Entry]]:
         """The known right answers written another way, by question."""
-        return {q.id: read_catalogue(self.suite / "variants" / f"{q.id}.py", q.id) for q in self.questions}
+        return _Catalogues(self, "variants")
+
+    def catalogue(self, kind: str, question: Question) -> list[Entry]:
+        """The "mistakes" or "variants" of one question, none without a file; raises `BadSource` with every problem."""
+        file = self.suite / kind / f"{question.id}.py"
+        return read_catalogue(file, question.id, without_markers(question.answer)) if file.is_file() else []
+
+
+class _Catalogues(Mapping[str, list[Entry]]):
+    """The catalogues of a homework's questions, each read when first asked for."""
+
+    def __init__(self, homework: Homework, kind: str) -> None:
+        self._homework, self._kind = homework, kind
+        self._read: dict[str, list[Entry]] = {}
+
+    def __getitem__(self, question: str) -> list[Entry]:
+        if question not in set(self):
+            raise KeyError(question)
+        if question not in self._read:
+            self._read[question] = self._homework.catalogue(self._kind, self._homework.question(question))
+        return self._read[question]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(question.id for question in self._homework.questions)
+
+    def __len__(self) -> int:
+        return len(self._homework.questions)
 
 
 def homework_names() -> list[str]:
@@ -115,24 +156,47 @@ def homework_names() -> list[str]:
     return sorted(path.stem for path in SOLUTIONS.glob("hw*.py"))
 
 
-def read_homework(name: str, solutions: Path = SOLUTIONS, suites: Path = SUITES) -> Homework:
-    """Read and check one homework; raises `BadSource` with every problem found."""
+def read_homework(
+    name: str, solutions: Path = SOLUTIONS, suites: Path = SUITES, draft: bool = False, question: str | None = None
+) -> Homework:
+    """Read and check one homework; raises `BadSource` with every problem found.
+
+    A `draft` may be unfinished; `question`: what the others lack, and their suites, are not looked at.
+    """
     if not NAME.fullmatch(name) or not (solutions / f"{name}.py").is_file():
         known = ", ".join(sorted(path.stem for path in solutions.glob("hw*.py"))) or "none"
         raise BadInput(f"There is no homework `{name}`. Known homeworks: {known}.")
     source = solutions / f"{name}.py"
     cells = read_percent(source)
-    problems = [*_cell_problems(source, cells), *_question_problems(source, cells, name)]
-    cells = [_filled(source, cell, problems) if "given" in cell.metadata else cell for cell in cells]
-    if problems:
-        raise BadSource(problems)
+    problems = [*_cell_problems(source, cells, name), *_question_problems(source, cells, name)]
+    problems += number_problems(source, name, cells)
+    cells = [_filled(source, cell, problems) if "given" in cell.metadata else numbered(cell) for cell in cells]
+    _refuse(problems, draft, question)
     homework = Homework(
         name, source, suites / name, tuple(cells), tuple(_questions(cells)), tuple(_explanations(cells))
     )
-    problems = list(_suite_problems(homework))
-    if problems:
-        raise BadSource(problems)
-    return homework
+    if question is not None:
+        _refuse_unknown(homework, question)
+    problems += _suite_problems(homework, question)
+    _refuse(problems, draft, question)
+    unfinished = (p for p in problems if p.unfinished and question in (None, p.unfinished))
+    return replace(homework, unfinished=tuple(sorted(unfinished)), warnings=tuple(_scarce(homework, question)))
+
+
+def _refuse(problems: list[Problem], draft: bool, question: str | None) -> None:
+    """Raise what hinders: everything, but not what a draft or another question than the one at hand still lacks."""
+    hindering = [p for p in problems if not p.unfinished or not draft and question in (None, p.unfinished)]
+    if hindering:
+        raise BadSource(hindering)
+
+
+def _refuse_unknown(homework: Homework, question: str) -> None:
+    judged = [known.id for known in homework.questions]
+    if question in judged:
+        return
+    if question in (asked.id for asked in homework.explanations):
+        raise BadInput(f"{homework.name} asks {question} in words, which a person grades: it has no suite.")
+    raise BadInput(f"{homework.name} has no question {question}. It has {', '.join(judged) or 'none yet'}.")
 
 
 def _questions(cells: list[PercentCell]) -> Iterator[Question]:
@@ -148,6 +212,7 @@ def _questions(cells: list[PercentCell]) -> Iterator[Question]:
             line=cell.line,
             limits=meta.get("limits", {}),
             uses=tuple(meta.get("uses", ())),
+            bonus=meta.get("bonus", False),
         )
 
 
@@ -157,7 +222,14 @@ def _explanations(cells: list[PercentCell]) -> Iterator[Explanation]:
             meta = cell.metadata
             prompt, answer = prompt_and_answer(cell.source)
             yield Explanation(
-                meta["explain"], meta["points"], meta["minutes"], meta["difficulty"], prompt, answer, cell.line
+                id=meta["explain"],
+                points=meta["points"],
+                minutes=meta["minutes"],
+                difficulty=meta["difficulty"],
+                prompt=prompt,
+                answer=answer,
+                line=cell.line,
+                bonus=meta.get("bonus", False),
             )
 
 
@@ -172,7 +244,12 @@ def _answer_cells(cells: list[PercentCell]) -> list[PercentCell]:
     return [cell for cell in cells if cell.kind == "code" and "question" in cell.metadata]
 
 
-def _cell_problems(path: Path, cells: list[PercentCell]) -> Iterator[Problem]:
+def question_of(cell: PercentCell) -> str:
+    """The question that a cell belongs to: its text, its answer or its help; empty where it belongs to none."""
+    return str(next((cell.metadata[key] for key in ("question", "explain", "help") if key in cell.metadata), ""))
+
+
+def _cell_problems(path: Path, cells: list[PercentCell], name: str) -> Iterator[Problem]:
     """What is wrong inside single cells: metadata, Python, solution regions, help ladders."""
     for cell in cells:
         for key in sorted(set(cell.metadata) - METADATA):
@@ -180,6 +257,8 @@ def _cell_problems(path: Path, cells: list[PercentCell]) -> Iterator[Problem]:
         if cell.kind == "code":
             yield from _python_problems(path, cell)
         yield from _region_problems(path, cell)
+        yield from todo_problems(path, cell.source, question_of(cell) or name, cell.line)
+        yield from todo_problems(path, str(cell.metadata.get("summary", "")), name, cell.line - 1)
         if "explain" in cell.metadata:
             yield from _explanation_problems(path, cell)
         if "help" in cell.metadata:
@@ -187,14 +266,14 @@ def _cell_problems(path: Path, cells: list[PercentCell]) -> Iterator[Problem]:
 
 
 def _filled(path: Path, cell: PercentCell, problems: list[Problem]) -> PercentCell:
-    """A `given="hw1_attention q1_1 q1_7"` cell, its body replaced by the reference's answers to those questions."""
+    """A `given="hwN_topic qN_1 qN_7"` cell, its body replaced by the reference's answers to those questions."""
     name, *wanted = str(cell.metadata["given"]).split()
     source = path.parent / f"{name}.py"
     if not source.is_file() or not wanted:
         what = f"`given` names no homework and its questions: {cell.metadata['given']!r}."
-        problems.append(Problem(path, cell.line, what, 'Write `given="hw1_attention q1_1 q1_7"`.'))
+        problems.append(Problem(path, cell.line, what, 'Write `given="hwN_topic qN_1 qN_7"`.'))
         return cell
-    answers = {str(answer.metadata["question"]): answer.source for answer in _answer_cells(read_percent(source))}
+    answers = {str(answer.metadata["question"]): spelt(answer.source) for answer in _answer_cells(read_percent(source))}
     for question in set(wanted) - set(answers):
         what = f"{name} has no question {question} that could be given here."
         problems.append(Problem(path, cell.line, what, "Correct the id."))
@@ -269,7 +348,10 @@ def _explanation_problems(path: Path, cell: PercentCell) -> Iterator[Problem]:
 def _ladder_problems(path: Path, cell: PercentCell) -> Iterator[Problem]:
     for step in LADDER:
         if not re.search(rf"^{step}:", cell.source, re.MULTILINE):
-            yield Problem(path, cell.line, f"the help ladder has no `{step}:`.", f"Give it all of {', '.join(LADDER)}.")
+            what = f"the help ladder has no `{step}:`."
+            yield Problem(
+                path, cell.line, what, f"Give it all of {', '.join(LADDER)}.", unfinished=str(cell.metadata["help"])
+            )
 
 
 def _question_problems(path: Path, cells: list[PercentCell], name: str) -> Iterator[Problem]:
@@ -277,8 +359,8 @@ def _question_problems(path: Path, cells: list[PercentCell], name: str) -> Itera
     number = NAME.fullmatch(name)
     answers = _answer_cells(cells)
     if not answers:
-        yield Problem(path, 1, "no question in it.", 'Give an answer cell `question="q1_1"`.')
-        return
+        first = f"q{number[1] if number else 1}_1"
+        yield Problem(path, 1, "no question in it.", f"Run `autograder new question {name} {first}`.", unfinished=name)
     seen: dict[str, int] = {}
     graded = [cell for cell in cells if cell in answers or "explain" in cell.metadata]
     for cell in graded:
@@ -302,15 +384,17 @@ def _question_problems(path: Path, cells: list[PercentCell], name: str) -> Itera
         for question, line in ((cell.metadata["question"], cell.line) for cell in answers):
             if labels.count(question) != 1:
                 what = f"question {question} has {labels.count(question)} {kind} cells."
-                yield Problem(path, line, what, f'Give it one `# %% [markdown] {key}="{question}"` cell.')
+                lacking = "" if question in labels else str(question)
+                yield Problem(path, line, what, f'Give it one `# %% [markdown] {key}="{question}"` cell.', lacking)
         for cell in told:
             if cell.metadata[key] not in seen:
                 what = f"a {kind} cell for {cell.metadata[key]}, which has no answer cell."
                 yield Problem(path, cell.line, what, "Correct the id or add the answer cell.")
-    points = [cell.metadata.get("points") for cell in graded]
-    if all(_is_positive(value) for value in points) and sum(points) != TOTAL_POINTS:  # type: ignore[arg-type]
+    points = [cell.metadata.get("points") for cell in graded if cell.metadata.get("bonus") is not True]
+    if graded and all(_is_positive(value) for value in points) and sum(points) != TOTAL_POINTS:  # type: ignore[arg-type]
         what = f"the points add to {sum(points):g}, not to {TOTAL_POINTS}."  # type: ignore[arg-type]
-        yield Problem(path, answers[0].line, what, "Change the `points=` of the questions.")
+        remedy = "Change the `points=` of the questions; those with `bonus=true` do not count."
+        yield Problem(path, graded[0].line, what, remedy, unfinished=name)
 
 
 def _number_problems(path: Path, cell: PercentCell, question: str) -> Iterator[Problem]:
@@ -319,6 +403,7 @@ def _number_problems(path: Path, cell: PercentCell, question: str) -> Iterator[P
         ("minutes", _is_positive, "a positive number"),
         ("limits", _are_limits, 'something like {"wall": 60}, of autograder.box.limits'),
         ("difficulty", lambda value: value in (1, 2, 3, 4, 5), "1, 2, 3, 4 or 5"),
+        ("bonus", lambda value: value in (None, True, False), "true, or leave it out"),
     ):
         if not fits(cell.metadata.get(key)):
             yield Problem(path, cell.line, f"question {question} has no usable `{key}`.", f"Set `{key}=` to {wanted}.")
@@ -333,30 +418,42 @@ def _is_positive(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
 
 
-def _suite_problems(homework: Homework) -> Iterator[Problem]:
-    """Every question needs public checks, a hidden suite, mistakes and variants, and none may stand alone."""
-    for question in homework.questions:
+def _suite_problems(homework: Homework, question: str | None) -> Iterator[Problem]:
+    """Every question needs public checks and a hidden suite; catalogues must be readable; no file may stand alone."""
+    for asked in homework.questions:
+        if question not in (None, asked.id):
+            continue
         for file, what in (
-            (homework.public_file(question.id), "public checks"),
-            (homework.hidden_file(question.id), "hidden suite"),
+            (homework.public_file(asked.id), "public checks"),
+            (homework.hidden_file(asked.id), "hidden suite"),
         ):
-            if not file.is_file() or "\ndef test_" not in file.read_text(encoding="utf-8"):
-                yield Problem(
-                    homework.source, question.line, f"question {question.id} has no {what}.", f"Write `{file.name}`."
-                )
-        for folder, least in (("mistakes", LEAST_MISTAKES), ("variants", LEAST_VARIANTS)):
-            file = homework.suite / folder / f"{question.id}.py"
-            try:
-                count = len(read_catalogue(file, question.id)) if file.is_file() else 0
-            except BadSource as error:
-                yield from error.problems
-                continue
-            if count < least:
-                what = f"question {question.id} has {count} {folder}, fewer than {least}."
-                yield Problem(homework.source, question.line, what, f"Add cells to `{folder}/{question.id}.py`.")
-    known = {question.id for question in homework.questions}
-    for file in sorted(homework.suite.glob("*/*.py")):
+            text = file.read_text(encoding="utf-8") if file.is_file() else ""
+            if "\ndef test_" not in text:
+                what = f"question {asked.id} has no {what}."
+                yield Problem(homework.source, asked.line, what, f"Write `{file.name}`.", unfinished=asked.id)
+            yield from todo_problems(file, text, asked.id)
+        yield from public_problems(homework.public_file(asked.id), homework.names)
+        for folder in ("mistakes", "variants"):
+            file = homework.suite / folder / f"{asked.id}.py"
+            if file.is_file():
+                yield from todo_problems(file, file.read_text(encoding="utf-8", errors="replace"), asked.id)
+                try:
+                    homework.catalogue(folder, asked)
+                except BadSource as error:
+                    yield from error.problems
+    known = {asked.id for asked in homework.questions}
+    for file in sorted(homework.suite.glob("*/*.py")) if question is None else ():
         if file.stem.removeprefix("test_") not in known and file.name != "__init__.py":
-            yield Problem(
-                file, 1, "belongs to no question of the homework.", "Rename it after its question or delete it."
-            )
+            what = "belongs to no question of the homework."
+            yield Problem(file, 1, what, "Rename it after its question or delete it.", unfinished=homework.name)
+
+
+def _scarce(homework: Homework, question: str | None) -> Iterator[Problem]:
+    """Questions with few mistakes or variants: their suites are not much tried."""
+    for asked in homework.questions:
+        if question in (None, asked.id):
+            for folder, least in (("mistakes", LEAST_MISTAKES), ("variants", LEAST_VARIANTS)):
+                count = len((homework.mistakes if folder == "mistakes" else homework.variants)[asked.id])
+                if count < least:
+                    what = f"question {asked.id} has {count} {folder}, fewer than {least}."
+                    yield Problem(homework.source, asked.line, what, f"Add cells to `{folder}/{asked.id}.py`.")

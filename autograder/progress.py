@@ -30,7 +30,8 @@ class Progress:
             self._told = time.monotonic()
             rate = self._done / max(self._told - self._start, 1e-9)
             left = (self._total - self._done) / rate
-            told = f"{self._done}/{self._total} {self._words}, {rate:.1f} per second, {left:.0f} s left"
+            pace = f"{rate:.1f} per second" if rate >= 1 else f"{1 / rate:.1f} s each"
+            told = f"{self._done}/{self._total} {self._words}, {pace}, {left:.0f} s left"
             print(f"{self._title}{told}", file=sys.stderr)
 
     def note(self, text: str) -> None:

@@ -11,14 +11,17 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import islice, pairwise
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from autograder.homework import Homework, without_markers
-from course_utils.definitions import defined_names, stub_names
-from course_utils.magics import as_python, count_magics, other_language, split_measures
+from autograder.answers import CHECK, FoundCell, another_homework, answer_cells, free_texts
+from autograder.assumptions import Assumption
+from autograder.homework import Homework
+from autograder.places import THE_COURSE
+from course_utils.terminal.definitions import defined_names, stub_names
+from course_utils.terminal.magics import as_python, count_magics, other_language, split_measures
+from course_utils.terminal.renamed import signatures
 
 MAX_BYTES = 32 * 2**20
 MAX_CELLS = 2_000
@@ -26,8 +29,7 @@ MAX_SOURCE = 2 * 2**20
 MAX_PERCENT = 2**20  # jupytext is slow
 MAX_PARSED = 100_000  # characters of a cell that is searched for names; longer ones are only run
 MAX_ID = 80
-MAX_TEXT = 20_000  # characters kept of a free-text answer
-TEXT_STUB = "YOUR ANSWER HERE"  # nbgrader's
+KINDS = ("code", "markdown", "raw")
 STUB = "NotImplementedError"  # stands in every stub
 SKIPPED_TAGS = {"plot", "training"}
 _MARK = re.compile(r"\s*#\s*(%%|In\s*\[|<\w+cell)")  # everything that jupytext takes for the beginning of a cell
@@ -39,14 +41,22 @@ _WORKING = (ast.Call, ast.Await, ast.ListComp, ast.SetComp, ast.DictComp, ast.Ge
 class BadSubmission(Exception):
     """The file is no notebook that can be graded; the text tells the student why."""
 
+    def __init__(self, told: str, status: str = "unreadable") -> None:
+        super().__init__(told)
+        self.status = status
+
 
 @dataclass(frozen=True)
 class RunCell:
-    """One cell to run in the box; the names in `keep` count as defined here, whatever later cells do."""
+    """One cell to run in the box; the names in `keep` count as defined here, whatever later cells do.
+
+    With `stand_ins` they stand for what another box has by these names.
+    """
 
     id: str
     source: str
     keep: tuple[str, ...] = ()
+    stand_ins: bool = False
 
 
 @dataclass(frozen=True)
@@ -55,22 +65,26 @@ class Submission:
 
     cells: tuple[RunCell, ...]
     digest: str
-    notes: tuple[str, ...] = ()
     texts: dict[str, str] = field(default_factory=dict)  # free-text answers by question, for a person to grade
+    assumptions: tuple[Assumption, ...] = ()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was assumed, in sentences."""
+        return tuple(map(str, self.assumptions))
+
+    @property
+    def answers(self) -> int:
+        """How many names and texts are answered, stubs aside."""
+        return sum(len(cell.keep) for cell in self.cells) + sum(map(bool, self.texts.values()))
 
 
-@dataclass
-class _Found:
-    """A code or markdown cell as it stands in the file."""
+@dataclass(frozen=True)
+class _Read:
+    """The cells of a file, and the homework that it says it is of."""
 
-    position: int
-    grade_id: str
-    tags: set[str]
-    source: str
-    kind: str = "code"
-    answered: frozenset[str] = frozenset()  # the names it defines, stubs aside
-    magic: str = ""  # `%%bash` and the like on top: then it is no Python
-    unread: frozenset[str] = frozenset()  # the names that stand below such a magic
+    cells: list[FoundCell]
+    says: str = ""
 
 
 def read_submission(path: Path, homework: Homework) -> Submission:
@@ -83,22 +97,31 @@ def read_submission(path: Path, homework: Homework) -> Submission:
         raw = path.read_bytes()
     except OSError as error:
         raise BadSubmission(f"The file cannot be read ({error.strerror}).") from None
-    return parse_submission(raw, path.suffix, homework)
+    return parse_submission(raw, path.suffix.lower(), homework)
 
 
 def parse_submission(raw: bytes, suffix: str, homework: Homework) -> Submission:
     """The same from the file's bytes."""
-    everything = _percent_cells(raw) if suffix == ".py" else _notebook_cells(raw)
-    found = [cell for cell in everything if cell.kind == "code"]
-    notes: list[str] = []
+    read = read_cells(raw, suffix)
+    if other := another_homework(read.cells, read.says, homework):
+        told = f"This is a notebook of {other}, not of {homework.name}: hand in {homework.name}.ipynb."
+        raise BadSubmission(told, "other homework")
+    found = [cell for cell in read.cells if cell.kind == "code"]
     cells = [RunCell(f"given {i}", source) for i, source in enumerate(given_cells(homework), 1)]
-    answers = _answer_cells(found, homework, notes)
+    answers = answer_cells(found, homework, THE_COURSE.renamed_answers == "graded")
     for cell in found:
-        keep = tuple(answers.get(cell.position, ()))
-        if keep or not (cell.grade_id.startswith("test_") or cell.tags & SKIPPED_TAGS):
-            cells.append(RunCell(cell.grade_id or f"cell {cell.position}", cell.source, keep))
-    texts = _free_texts([cell for cell in everything if cell.kind == "markdown"], homework, notes)
-    return Submission(tuple(cells), hashlib.sha256(raw).hexdigest(), tuple(notes), texts)
+        keep = tuple(answers.keep.get(cell.position, ()))
+        if keep or not (cell.grade_id.startswith(CHECK) or cell.tags & SKIPPED_TAGS):
+            renamed = (f"\n\n{one.expected} = {one.meant}" for one in answers.aliases.get(cell.position, ()))
+            cells.append(RunCell(cell.grade_id or f"cell {cell.position}", cell.source + "".join(renamed), keep))
+    texts, assumptions = free_texts(read.cells, homework)
+    assumed = (*answers.assumptions, *assumptions)
+    return Submission(tuple(cells), hashlib.sha256(raw).hexdigest(), texts=texts, assumptions=assumed)
+
+
+def read_cells(raw: bytes, suffix: str) -> _Read:
+    """The cells of a file as they stand in it; raises `BadSubmission`."""
+    return _percent_cells(raw) if suffix == ".py" else _notebook_cells(raw)
 
 
 def reference_submission(homework: Homework, pastes: Mapping[str, str] = MappingProxyType({})) -> Submission:
@@ -108,13 +131,26 @@ def reference_submission(homework: Homework, pastes: Mapping[str, str] = Mapping
     return Submission((*given, *answers), digest="")
 
 
-def with_reference_parts(submission: Submission, homework: Homework, question: str, parts: Iterable[str]) -> Submission:
-    """The submission with the reference's answers to `parts` in place of its own, from `question`'s answer on."""
+def with_stand_ins(submission: Submission, homework: Homework, question: str, parts: Iterable[str]) -> Submission:
+    """The submission with stand-ins for the reference's answers to `parts` in place of its own, from `question`'s
+    answer on."""
     names = set(homework.question(question).names)
     place = next((i for i, cell in enumerate(submission.cells) if names & set(cell.keep)), len(submission.cells))
-    answers = [homework.question(part) for part in parts]
-    inserted = tuple(RunCell(f"given {answer.id}", without_markers(answer.answer), answer.names) for answer in answers)
-    return replace(submission, cells=(*submission.cells[:place], *inserted, *submission.cells[place:]))
+    inserted = RunCell(f"given {', '.join(parts)}", "", part_names(homework, parts), stand_ins=True)
+    return replace(submission, cells=(*submission.cells[:place], inserted, *submission.cells[place:]))
+
+
+def part_names(homework: Homework, parts: Iterable[str]) -> tuple[str, ...]:
+    """What the answers to these questions define."""
+    return tuple(name for part in parts for name in homework.question(part).names)
+
+
+def parts_submission(homework: Homework, question: str) -> Submission:
+    """What is given, and the reference's answers before `question`: what runs in the box with the parts."""
+    ids = [each.id for each in homework.questions]
+    earlier = set(ids[: ids.index(question)])
+    cells = reference_submission(homework).cells
+    return Submission(tuple(cell for cell in cells if cell.id in earlier or not cell.keep), digest="")
 
 
 def given_cells(homework: Homework) -> list[str]:
@@ -128,9 +164,11 @@ def given_cells(homework: Homework) -> list[str]:
     ]
 
 
-def _notebook_cells(raw: bytes) -> list[_Found]:
+def _notebook_cells(raw: bytes) -> _Read:
+    if not raw.strip():
+        raise BadSubmission("The file is empty. Save the notebook and hand it in again.", "empty")
     try:
-        data = json.loads(raw.decode("utf-8-sig"), parse_constant=lambda name: None)
+        data = json.loads(raw.decode(json.detect_encoding(raw)), parse_constant=lambda name: None)
     except (UnicodeDecodeError, ValueError, RecursionError):
         raise BadSubmission("The file is not a Jupyter notebook (not valid JSON). Save the notebook again.") from None
     cells = data.get("cells") if isinstance(data, dict) else None
@@ -141,21 +179,22 @@ def _notebook_cells(raw: bytes) -> list[_Found]:
     found, budget = [], _Budget()
     for position, cell in enumerate(cells, 1):
         kind = cell.get("cell_type") if isinstance(cell, dict) else None
-        if isinstance(kind, str) and kind in ("code", "markdown"):
+        if isinstance(kind, str) and kind in KINDS:
             metadata = _dict(cell.get("metadata"))
             source = cell.get("source", "")
             if isinstance(source, list):
                 source = "".join(line for line in source if isinstance(line, str))
             grade_id = _dict(metadata.get("nbgrader")).get("grade_id")
             found.append(_found(kind, position, grade_id, metadata.get("tags"), source, budget))
-    return found
+    says = _dict(_dict(data.get("metadata")).get("otter")).get("assignment_name")
+    return _Read(found, says if isinstance(says, str) else "")
 
 
 def _dict(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _percent_cells(raw: bytes) -> list[_Found]:
+def _percent_cells(raw: bytes) -> _Read:
     text = raw[: MAX_PERCENT + 1].decode("utf-8-sig", "replace")
     if len(raw) > MAX_PERCENT or sum(_MARK.match(line) is not None for line in text.splitlines()) > MAX_CELLS:
         raise BadSubmission(f"The file has more than {MAX_PERCENT // 2**20} MB or {MAX_CELLS} cells.")
@@ -168,11 +207,12 @@ def _percent_cells(raw: bytes) -> list[_Found]:
     except Exception:  # whatever a parser makes of untrusted bytes, the student gets a sentence
         raise BadSubmission("The file is not Python text in percent format.") from None
     budget = _Budget()
-    return [
+    found = [
         _found(cell.cell_type, position, _percent_id(cell), cell.metadata.get("tags", []), cell.source, budget)
         for position, cell in enumerate(cells, 1)
-        if cell.cell_type in ("code", "markdown")
+        if cell.cell_type in KINDS
     ]
+    return _Read(found)
 
 
 def _percent_id(cell: Any) -> Any:
@@ -195,42 +235,25 @@ class _Budget:
         return left >= 0
 
 
-def _found(kind: str, position: int, grade_id: Any, tags: Any, source: Any, budget: _Budget) -> _Found:
+def _found(kind: str, position: int, grade_id: Any, tags: Any, source: Any, budget: _Budget) -> FoundCell:
     text = source if isinstance(source, str) else ""
     if len(text) > MAX_SOURCE:
         raise BadSubmission(f"Cell {position} is longer than {MAX_SOURCE // 2**20} MB.")
     text, tree, magic = _plain_python(text, budget) if kind == "code" else (text, ast.Module([], []), "")
-    return _Found(
+    stubs = stub_names(tree.body) if STUB in text else set()
+    return FoundCell(
         position=position,
         grade_id=_printable(grade_id[:MAX_ID]) if isinstance(grade_id, str) else "",
         tags={tag for tag in tags if isinstance(tag, str)} if isinstance(tags, list) else set(),
         source=text,
         kind=kind,
-        answered=frozenset(defined_names(tree.body)) - (stub_names(tree.body) if STUB in text else set()),
+        answered=frozenset(defined_names(tree.body)) - stubs,
+        stubs=frozenset(stubs),
         magic=magic,
         unread=frozenset(_DEFINITION.findall(source)) if magic else frozenset(),
+        signatures={name: told for name, told in signatures(tree.body).items() if name not in stubs},
+        runs=bool(tree.body),
     )
-
-
-def _free_texts(found: list[_Found], homework: Homework, notes: list[str]) -> dict[str, str]:
-    """The free-text answers: by grade id, else the text below the question's heading; "" where nothing is written."""
-    texts = {}
-    for asked in homework.explanations:
-        cells = [cell for cell in found if cell.grade_id == asked.id]
-        if not cells:
-            heading = asked.prompt.partition("\n")[0]
-            below = (after for cell, after in pairwise(found) if cell.source.startswith(heading))
-            cells = list(islice(below, 1))
-            if cells:
-                notes.append(f"{asked.id}: the answer was taken from cell {cells[0].position}, below the question.")
-            else:
-                notes.append(f"{asked.id}: there is no cell for the answer in your notebook.")
-        written = "\n\n".join(cell.source for cell in cells if cell.source.strip() != TEXT_STUB)
-        text = "\n".join(written.splitlines())  # whatever breaks a line here or there breaks it everywhere
-        if len(text) > MAX_TEXT:
-            notes.append(f"{asked.id}: the answer is longer than {MAX_TEXT} characters; the rest is not read.")
-        texts[asked.id] = text[:MAX_TEXT].encode("utf-8", "replace").decode().strip()
-    return texts
 
 
 def _plain_python(source: str, budget: _Budget) -> tuple[str, ast.Module, str]:
@@ -301,32 +324,3 @@ def _only_defines(node: ast.stmt, answers: Iterable[str]) -> bool:
         if not isinstance(part, ast.Lambda):
             parts += ast.iter_child_nodes(part)
     return True
-
-
-def _answer_cells(found: list[_Found], homework: Homework, notes: list[str]) -> dict[int, list[str]]:
-    """Which names count as defined in which cell: by grade id, else by the names it defines; {position: names}."""
-    answers: dict[int, list[str]] = {}
-    for question in homework.questions:
-        labelled = [cell for cell in found if cell.grade_id == question.id]
-        if len(labelled) > 1:
-            chosen = next((cell for cell in labelled if set(question.names) & cell.answered), labelled[0])
-            places = ", ".join(str(cell.position) for cell in labelled)
-            notes.append(f"{question.id}: cells {places} carry this question's id; cell {chosen.position} was graded.")
-            labelled = [chosen]
-        for cell in found:
-            if cell.magic and (cell in labelled or cell.unread & set(question.names)):
-                notes.append(
-                    f"{question.id}: cell {cell.position} begins with `{cell.magic}` and was not run as Python: "
-                    "delete that line to have the cell graded."
-                )
-        for name in question.names:
-            home = next((cell for cell in labelled if name in cell.answered), None)
-            if home is None:
-                home = next((cell for cell in found if name in cell.answered and cell.grade_id != question.id), None)
-                if home is not None:
-                    notes.append(
-                        f"{question.id}: `{name}` was taken from cell {home.position}, outside the answer cell."
-                    )
-            if home is not None:
-                answers.setdefault(home.position, []).append(name)
-    return answers

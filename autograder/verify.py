@@ -7,23 +7,28 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import nbformat
 import torch
 
 from autograder.box.limits import Limits
 from autograder.builder.notebooks import student_cells
-from autograder.homework import Homework, read_homework
+from autograder.homework import Homework
 from autograder.judge.examine import examine
+from autograder.judge.helped import sit_helped
 from autograder.judge.local import sit_locally
 from autograder.judge.results import CaseResult, QuestionResult
 from autograder.judge.seat import Help, Seat, Sitting
 from autograder.judge.tools import tools
 from autograder.judge.verdicts import Verdict
-from autograder.submission import Submission, parse_submission, reference_submission, with_reference_parts
+from autograder.proved import COUNTS, Row, recall, remember
+from autograder.submission import Submission, parse_submission, reference_submission
+
+DEFAULT_SEED = 0  # what is proved with it is remembered
 
 
 @dataclass(frozen=True)
@@ -35,6 +40,8 @@ class Job:
     kind: str  # "reference", "stub", "mistake", "variant", or "cascade": right, on earlier answers that are not
     label: str = ""
     seed: int = 0
+    draft: bool = False
+    alone: bool = False  # the other questions of its homework are not looked at
 
 
 @dataclass(frozen=True)
@@ -49,27 +56,14 @@ class Proof:
     named: bool = False
 
 
-@dataclass(frozen=True)
-class Row:
-    """One line of the table: how a question's suite treats its mistakes and right variants."""
-
-    question: str
-    points: float
-    cases: int
-    mistakes: int
-    caught: int
-    named: int
-    variants: int
-    kept: int
-    seconds: float
-
-
 @dataclass
 class Table:
     """The proofs of one homework, and the table printed for it."""
 
     homework: Homework
     proofs: list[Proof] = field(default_factory=list)
+    question: str | None = None  # the only one that was asked for
+    remembered: dict[str, Row] = field(default_factory=dict)  # of the questions that were proved before
 
     @property
     def misses(self) -> list[str]:
@@ -84,14 +78,22 @@ class Table:
         yield f"  {'question':10}{'points':>8}{'cases':>8}{'caught':>10}{'named':>10}{'kept':>10}{'seconds':>10}"
         for row in self.rows():
             caught, named = f"{row.caught}/{row.mistakes}", f"{row.named}/{row.mistakes}"
-            numbers = f"{caught:>10}{named:>10}{f'{row.kept}/{row.variants}':>10}{row.seconds:>10.1f}"
+            seconds = "-" if row.seconds is None else f"{row.seconds:.1f}"
+            numbers = f"{caught:>10}{named:>10}{f'{row.kept}/{row.variants}':>10}{seconds:>10}"
             yield f"  {row.question:10}{row.points:>8g}{row.cases:>8}{numbers}"
 
     def rows(self) -> Iterator[Row]:
         """The numbers of the table."""
         for question in self.homework.questions:
-            yield _row(question.id, [p for p in self.proofs if p.job.question == question.id], question.points)
-        yield _row("all", self.proofs, sum(question.points for question in self.homework.questions))
+            if self.question in (None, question.id):
+                yield self.row(question.id)
+        if self.question is None:
+            yield _sum([self.row(question.id) for question in self.homework.questions])
+
+    def row(self, question: str) -> Row:
+        """The numbers of one question, from its proofs or from memory."""
+        proofs = [proof for proof in self.proofs if proof.job.question == question]
+        return self.remembered.get(question) or _row(question, proofs, self.homework.question(question).points)
 
 
 def _row(name: str, proofs: list[Proof], points: float) -> Row:
@@ -110,28 +112,75 @@ def _row(name: str, proofs: list[Proof], points: float) -> Row:
     )
 
 
-def verify(names: list[str], workers: int | None = None, seed: int = 0, question: str | None = None) -> list[Table]:
-    """Prove the suites of the homeworks, in parallel; raises `BadSource` where one cannot be read."""
-    tables = {name: Table(read_homework(name)) for name in names}
-    jobs = [job for table in tables.values() for job in _jobs(table.homework, seed) if question in (None, job.question)]
+def _sum(rows: list[Row]) -> Row:
+    counts = {name: sum(getattr(row, name) for row in rows) for name in ("points", *COUNTS)}
+    seconds = [row.seconds for row in rows if row.seconds is not None]
+    return Row("all", **counts, seconds=sum(seconds) if seconds else None)
+
+
+def verify(
+    names: list[str],
+    workers: int | None = None,
+    seed: int = 0,
+    question: str | None = None,
+    anew: bool = False,
+    draft: bool = False,
+    tell: Callable[[str], None] = print,
+) -> list[Table]:
+    """Prove the suites of the homeworks, in parallel; raises `BadSource` where one cannot be read.
+
+    Questions that are unchanged since they were proved are left out, unless all is to be proved `anew`. Of a `draft`
+    what is there is proved, and not remembered. With `question` the other questions are not looked at.
+    """
+    tables = {name: Table(tools(name, draft, question)[0], question=question) for name in names}
+    asked = Job("", question or "", "", seed=seed, draft=draft, alone=question is not None)
+    jobs = [job for table in tables.values() for job in _jobs(table.homework, asked)]
+    memory = seed == DEFAULT_SEED and not draft
+    if memory and not anew:
+        jobs = [
+            job
+            for name, table in tables.items()
+            for job in _changed(table, [j for j in jobs if j.homework == name], tell)
+        ]
+    if not jobs:
+        return list(tables.values())
     workers = workers or os.cpu_count() or 1
-    for name in names:
-        tools(name)[1].warm_up()
+    for name in {job.homework: None for job in jobs}:
+        tools(name, draft, question)[1].warm_up()
+    left = Counter((job.homework, job.question) for job in jobs)
     context = multiprocessing.get_context("fork")
     with ProcessPoolExecutor(workers, mp_context=context, initializer=_start_worker) as pool:
         for proof in pool.map(prove, jobs):
-            tables[proof.job.homework].proofs.append(proof)
+            table, proved = tables[proof.job.homework], proof.job.question
+            table.proofs.append(proof)
+            left[table.homework.name, proved] -= 1
+            if not left[table.homework.name, proved] and memory:
+                missed = any(proof.misses for proof in table.proofs if proof.job.question == proved)
+                if trouble := remember(table.homework, proved, None if missed else table.row(proved)):
+                    tell(trouble)
     return list(tables.values())
+
+
+def _changed(table: Table, jobs: list[Job], tell: Callable[[str], None]) -> list[Job]:
+    """The jobs of the questions that are not known to be proved as they are; what is known goes to the table."""
+    asked = list(dict.fromkeys(job.question for job in jobs))
+    rows, trouble = recall(table.homework, asked)
+    table.remembered = rows
+    anew = [question for question in asked if question not in rows]
+    told = f"{len(asked) - len(anew)} of {len(asked)} questions unchanged since they were proved; "
+    told += f"proved now: {', '.join(anew)}." if anew else "--anew proves all."
+    tell("\n".join([*([trouble] if trouble else []), f"{table.homework.name}: {told}"]))
+    return [job for job in jobs if job.question in anew]
 
 
 def prove(job: Job) -> Proof:
     """Run one job in this process."""
-    homework, exam, diagnostician = tools(job.homework)
+    homework, exam, diagnostician = tools(job.homework, job.draft, job.question if job.alone else None)
     question = homework.question(job.question)
     submission = _submission(homework, job)
 
     def open_sitting(_: Limits, help: Help | None) -> Sitting:
-        return sit_locally(submission if help is None else with_reference_parts(submission, homework, *help))
+        return sit_locally(submission) if help is None else sit_helped(submission, homework, help, sit_locally)
 
     with Seat(open_sitting) as seat:
         (result,) = examine(
@@ -144,7 +193,8 @@ def prove(job: Job) -> Proof:
             help_allowed=job.kind == "cascade",
         )
     integration = {case.id for case in exam.of_question(question.id) if case.integration}
-    misses = tuple(_misses(job, result, integration))
+    probed = homework.public_file(question.id).is_file()
+    misses = tuple(_misses(job, result, integration, probed))
     named = {result.diagnosis.label} if result.diagnosis else set()
     named |= {case.mistake for case in result.cases if case.mistake}
     return Proof(
@@ -157,17 +207,21 @@ def prove(job: Job) -> Proof:
     )
 
 
-def _jobs(homework: Homework, seed: int) -> Iterator[Job]:
+def _jobs(homework: Homework, asked: Job) -> Iterator[Job]:
+    """Everything to prove of a homework, or of the one question that is asked for."""
     for question in homework.questions:
+        if asked.alone and question.id != asked.question or not homework.has_checks(question.id):
+            continue
+        mistaken = all(homework.mistakes[part] for part in question.uses)  # a draft may have none of them yet
         for kind, labels in (
             ("reference", [""]),
             ("stub", [""]),
             ("mistake", [entry.label for entry in homework.mistakes[question.id]]),
             ("variant", [entry.label for entry in homework.variants[question.id]]),
-            ("cascade", ["missing", "mistaken"] if question.uses else []),
+            ("cascade", (["missing", "mistaken"] if mistaken else ["missing"]) if question.uses else []),
         ):
             for label in labels:
-                yield Job(homework.name, question.id, kind, label, seed)
+                yield replace(asked, homework=homework.name, question=question.id, kind=kind, label=label)
 
 
 def _submission(homework: Homework, job: Job) -> Submission:
@@ -188,8 +242,8 @@ def _earlier_parts(homework: Homework, job: Job) -> Iterator[tuple[str, str]]:
         yield part, stubs[part] if job.label == "missing" else homework.mistakes[part][0].source
 
 
-def _misses(job: Job, result: QuestionResult, integration: set[str]) -> Iterator[str]:
-    """Every way in which the suite treats this answer otherwise than it should."""
+def _misses(job: Job, result: QuestionResult, integration: set[str], probed: bool = True) -> Iterator[str]:
+    """Every way in which the suite treats this answer otherwise than it should; without probes none can be named."""
     if job.kind == "cascade":
         for case in result.cases:
             if case.case not in integration and case.verdict is not Verdict.PASSED:
@@ -207,15 +261,18 @@ def _misses(job: Job, result: QuestionResult, integration: set[str]) -> Iterator
     else:
         for case in result.cases:
             if case.verdict is Verdict.INFRASTRUCTURE or (case.detail and case.verdict is Verdict.FAILED):
-                yield f"makes the suite stumble: {_told(case)}: {case.detail.strip().rpartition(chr(10))[2]}"
+                yield f"makes the suite stumble: {_told(case)}"
         if result.score >= result.points:
             yield "keeps every point"
         named = {result.diagnosis.label} if result.diagnosis else {case.mistake for case in result.cases}
-        if job.label not in named:
+        if probed and job.label not in named:
             yield f"is not named (diagnosis: {', '.join(str(label) for label in named)})"
 
 
 def _told(case: CaseResult) -> str:
+    """What a case says; where the test itself raised something, the line of the suite and the exception."""
+    if case.detail and case.verdict is Verdict.FAILED:
+        return f"{case.case} itself fails, at {case.detail.strip().rpartition(chr(10))[2]}"
     return f"{case.case} says {case.verdict}: {case.message}"
 
 

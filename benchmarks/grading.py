@@ -23,7 +23,7 @@ from pathlib import Path
 
 import nbformat
 
-from autograder.builder.files import student_files
+from autograder.builder.generated import student_files
 from autograder.builder.notebooks import source_notebook
 from autograder.example_class import write_class
 from autograder.homework import Homework, read_homework

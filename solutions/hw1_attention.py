@@ -6,7 +6,7 @@
 #     name: python3
 # ---
 
-# %% [markdown]
+# %% [markdown] summary="softmax and its Jacobian, Luong, kernel regression, masks, why $1/\\sqrt d$"
 # # Homework 1: From alignment scores to attention
 #
 # A translator who reads a long sentence once, closes the book and then writes the translation from memory
@@ -41,20 +41,20 @@
 # what you might be seeing, then a hint, then the steps in words. Opening it costs nothing. Pictures that
 # need your answers appear as soon as the answers are there.
 #
-# The last two questions, 1.14 and 1.15, ask for a few sentences instead of code, and a person reads them.
+# The last two questions, @q1_14 and @q1_15, ask for a few sentences instead of code, and a person reads them.
 #
 # Later questions may use your earlier answers. Where an earlier one is wrong, the later one is judged
 # with ours in its place too, so an error costs its points once. Where you skipped one, PyTorch's own
 # function will do, unless the question says otherwise.
 #
-# Answers 1.1 and 1.3 to 1.7 are parts of models, so gradients must flow through them: stay in PyTorch
+# Answers @q1_1 and @q1_3 to @q1_7 are parts of models, so gradients must flow through them: stay in PyTorch
 # there, and do not `detach`. Elsewhere any way to the right number is fine, unless the text rules it out.
 
 # %% [markdown]
 # ## The convention card
 #
 # The same in every homework. Some rows belong to later homeworks; the row on blocked keys matters from
-# 1.1 on.
+# @q1_1 on.
 
 # %% [markdown] card=true
 # The convention card of the course stands here.
@@ -69,11 +69,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from course_utils import Grader, after, pick_device, plots, reversal, seed_everything
-from course_utils.derivations import compare_lines
-from course_utils.kernels import gaussian_kernel
-from course_utils.position_layer import position_layer
-from course_utils.spot_the_error import DERIVATION
+from course_utils import Grader, after, pick_device, plots, seed_everything
+from course_utils.hw1 import reversal
+from course_utils.hw1.kernels import gaussian_kernel
+from course_utils.hw1.position_layer import position_layer
+from course_utils.hw1.spot_the_error import DERIVATION
+from course_utils.notebook.derivations import compare_lines
 
 plt.rcParams["figure.dpi"] = 100  # for pictures of your own
 seed_everything(0)
@@ -96,7 +97,7 @@ grader = Grader("hw1_attention")
 # We begin in the middle, with step 2, since all the rest depends on it.
 
 # %% [markdown] question="q1_1"
-# ### 1.1 Softargmax: choosing softly
+# ### Softargmax: choosing softly
 #
 # Given scores $s_1, \dots, s_n$, the hard choice is the argmax: all the weight on the largest score. It has
 # no useful derivative, so nothing can be learned through it. The soft choice is
@@ -171,7 +172,7 @@ with after("q1_1"):
     )
 
 # %% [markdown] question="q1_2"
-# ### 1.2 The Jacobian: when a softmax stops learning
+# ### The Jacobian: when a softmax stops learning
 #
 # Let $y = \mathrm{softmax}(z)$ for a vector $z$ of $n$ scores. How does weight $i$ react to score $j$?
 # Differentiate, and the answer needs nothing but the weights:
@@ -259,7 +260,7 @@ with after("q1_2"):
     )
 
 # %% [markdown] question="q1_3"
-# ### 1.3 Alignment scores: four ways to compare
+# ### Alignment scores: four ways to compare
 #
 # Now step 1. The decoder is in state $q$ (the **query**), the encoder has left its states $k_1, \dots, k_S$
 # (the **keys**), and we want one number per key that says how well it fits. Luong (2015) tried four kinds:
@@ -346,7 +347,7 @@ with after("q1_3"):
 
 
 # %% [markdown] question="q1_4"
-# ### 1.4 One step of attention
+# ### One step of attention
 #
 # Step 2 you have, step 3 is quickly said. With the weights $a = \mathrm{softmax}(\text{scores})$ over the
 # $S$ keys, the **context** is the weighted average of the keys,
@@ -358,18 +359,18 @@ with after("q1_3"):
 # $$\tilde h = \tanh\big(W_f\,[q; c]\big),$$
 #
 # from which the next word is predicted. Note who plays which part: the decoder's state asks (query), and
-# the encoder's states both answer to the question (keys) and are what is handed over (values). In 1.7 these
+# the encoder's states both answer to the question (keys) and are what is handed over (values). In @q1_7 these
 # two jobs of the encoder's states will get two different vectors.
 #
 # With $q = (1, 2)$ and the keys $(3, 0)$, $(0, 1)$ from above, the dot scores are $3, 2$, the weights
 # $0.731, 0.269$ and the context is $(2.193, 0.269)$.
 #
 # Write `luong_step(query, keys, W_f, kind="dot", W=None, v=None)`: `query` `[B, D]`, `keys` `[B, S, D]`,
-# `W_f` `[E, 2D]` (any $E$; often $E = D$), and `kind`, `W`, `v` as in 1.3. In a batch of rows the formula
+# `W_f` `[E, 2D]` (any $E$; often $E = D$), and `kind`, `W`, `v` as in @q1_3. In a batch of rows the formula
 # reads $\tilde h = \tanh([q; c]\, W_f^\top)$. Return the pair `(h_tilde, weights)`: `h_tilde` is `[B, E]`,
 # `weights` is `[B, S]`. The query comes first in $[q; c]$, there is no scaling ($\beta = 1$), no mask and
 # no bias. A model calls this at every step of every batch, so it is best to work on the whole batch at once:
-# 1.5 is trained within a time limit and may call it, and loops over examples or keys would make it slow.
+# @q1_5 is trained within a time limit and may call it, and loops over examples or keys would make it slow.
 
 # %% question="q1_4" points=6 minutes=15 difficulty=1 uses=["q1_1", "q1_3"]
 def luong_step(
@@ -394,7 +395,7 @@ def luong_step(
 # of the keys. `h_tilde` leaves the interval from -1 to 1: the tanh is missing. Everything has the right
 # shape but the wrong value: look at the order of query and context before `W_f`.
 #
-# hint: Three lines: weights from your 1.3 and 1.1, context as a weighted sum over the keys, then the two
+# hint: Three lines: weights from your @q1_3 and @q1_1, context as a weighted sum over the keys, then the two
 # halves side by side along the last axis.
 #
 # pseudo-code: Weights: softargmax of the scores over the last axis. Context: for every example, the sum
@@ -426,7 +427,7 @@ with after("q1_4"):
     )
 
 # %% [markdown] question="q1_5"
-# ### 1.5 A sequence-to-sequence model with attention
+# ### A sequence-to-sequence model with attention
 #
 # Time to build the second translator. The task is small and merciless: read 12 random symbols and write
 # them **backwards**. A model without attention has to press all twelve through one vector, and gets about
@@ -438,7 +439,7 @@ with after("q1_4"):
 #   sequence token by token and has a state after each); its states are the memory, `[B, S, d_model]`;
 # - a **decoder**: embed the target tokens, run a second GRU over them, started from the encoder's last
 #   *real* state;
-# - between them, the attention of 1.4 at every decoder step: score the step's state against the memory,
+# - between them, the attention of @q1_4 at every decoder step: score the step's state against the memory,
 #   softmax, context, $\tilde h$;
 # - a linear layer from $\tilde h$ to the logits.
 
@@ -471,14 +472,16 @@ with after("q1_4"):
 
 # %% [markdown]
 # **The training run.** The grader builds `AttentionSeq2Seq(VOCAB, VOCAB + 1, D_MODEL)` and trains it with
-# `course_utils.reversal.train_reversal`, the very function that you run below: `STEPS` steps of Adam on
+# `course_utils.hw1.reversal.train_reversal`, the very function that you run below: `STEPS` steps of Adam on
 # batches of `BATCH` fresh sequences of `LENGTH` symbols out of `VOCAB` (the target vocabulary has one more,
 # the start token, number `VOCAB`), with the gradient's norm clipped to `CLIP` and a learning rate that
 # rises to `RATE` over the first tenth of the run and then falls to 0 in a straight line. It takes some
 # seconds on one CPU core. Then the model writes new sequences *by itself*, one greedy token at a time, and
-# we count the share of right tokens. Models that follow 1.4 come out around 0.9, models that ignore the
+# we count the share of right tokens. Models that follow @q1_4 come out around 0.9, models that ignore the
 # context around 0.5, and the bar is **0.75**. A model that misses it is trained a second time, from where
-# it stands, before the bar counts. (Leave the scores unscaled, as in 1.4: with a factor $1/\sqrt{d}$ the
+# it stands, before the bar counts. The grader's own run writes the symbols in a code that is drawn anew (each symbol
+# has another one that is written for it), ends once the loss is small, and asks a new model that was given the trained
+# weights: what counts is what the weights have learned. (Leave the scores unscaled, as in @q1_4: with a factor $1/\sqrt{d}$ the
 # same model learns more slowly, and needs the second run.) The cell below shows the numbers.
 
 # %% tags=["plot"]
@@ -573,7 +576,7 @@ with after("q1_5"):
 # time.
 
 # %% [markdown] question="q1_6"
-# ### 1.6 Kernel regression, 1964
+# ### Kernel regression, 1964
 #
 # You have points $x_1, \dots, x_S$ with measured values $y_1, \dots, y_S$, and want a guess at a new point
 # $x$. Nadaraya (1964) and Watson (1964) independently proposed to average the measurements, the similar
@@ -667,7 +670,7 @@ with after("q1_6"):
     )
 
 # %% [markdown] question="q1_7"
-# ### 1.7 Scaled dot-product attention
+# ### Scaled dot-product attention
 #
 # This is the function that the rest of the course is built on. Vaswani (2017) takes many queries at once,
 # gives keys and values their own vectors, and divides the scores by the root of $d$, the width of queries and
@@ -773,7 +776,7 @@ with after("q1_7"):
     )
 
 # %% [markdown]
-# You have now written the heart of the Transformer, and with your 1.6 you can check it against statistics:
+# You have now written the heart of the Transformer, and with your @q1_6 you can check it against statistics:
 # `attention` with keys `xs` and values `ys` is kernel regression with `attention_kernel`. The two must
 # agree to the last digits.
 
@@ -789,12 +792,12 @@ with after("q1_6", "q1_7", what="comparison"):
 # %% [markdown]
 # ## Part III. How sharp should it be?
 #
-# Why divide by $\sqrt d$, and not by $d$, or not at all? In 1.2 you saw that scores which lie far apart
+# Why divide by $\sqrt d$, and not by $d$, or not at all? In @q1_2 you saw that scores which lie far apart
 # freeze the softmax. So we ask how far apart they lie at the start of training, when queries and keys are
 # as good as random.
 
 # %% [markdown] question="q1_8"
-# ### 1.8 Mean and variance of a score
+# ### Mean and variance of a score
 #
 # Let $q$ and $k$ be two **independent** random vectors in $\mathbb{R}^d$, both distributed as
 # $N(\mu, \sigma^2 I)$: the same mean vector $\mu$, and independent entries of standard deviation $\sigma$
@@ -912,7 +915,7 @@ with after("q1_2", "q1_8"):
     )
 
 # %% [markdown] question="q1_9"
-# ### 1.9 The temperature you need
+# ### The temperature you need
 #
 # The scale $1/\sqrt d$ is a starting point. A model that wants to *copy* one value must make its softmax
 # sharp, by larger queries and keys, which is the same as a larger $\beta$. How large? The largest weight is
@@ -1014,15 +1017,15 @@ with after("q1_9"):
 # ## Part IV. Moving the pieces
 #
 # We know how attention works when it is left alone. Now push it a little and see what moves: one key
-# (1.10), the order of all tokens (1.11), and finally the weight matrices themselves (1.12).
+# (@q1_10), the order of all tokens (@q1_11), and finally the weight matrices themselves (@q1_12).
 
 # %% [markdown] question="q1_10"
-# ### 1.10 One key moves
+# ### One key moves
 #
 # Take a single query $q$, keys $k_1, \dots, k_S$ (the rows of $K$) and values $v_1, \dots, v_S$ (the rows
 # of $V$). The output is $h = \sum_i a_i v_i$ with $a = \mathrm{softmax}(s)$ and the scores
 # $s = \beta\, K q$. How does $h$ change if key $j$ moves a little? The key acts through its own score
-# $s_j = \beta\, q \cdot k_j$ alone, and the score through the Jacobian of 1.2. Put the two together, and
+# $s_j = \beta\, q \cdot k_j$ alone, and the score through the Jacobian of @q1_2. Put the two together, and
 # what comes out is short enough to remember: a derivative of the shape `[Dv, D]`, whose entry $(a, b)$ is
 # $\partial h_a / \partial k_{j,b}$. It moves the output on the straight line between $h$ and $v_j$, and
 # nowhere else.
@@ -1120,7 +1123,7 @@ with after("q1_10"):
 
 
 # %% [markdown] question="q1_11"
-# ### 1.11 The tokens trade places
+# ### The tokens trade places
 #
 # In **self-attention** queries, keys and values all come from the same tokens, the rows of $X$:
 #
@@ -1195,7 +1198,7 @@ with after("q1_11"):
     )
 
 # %% [markdown] question="q1_12"
-# ### 1.12 Attention as other layers
+# ### Attention as other layers
 #
 # If self-attention does not know places, we tell it: give every token a one-hot vector of its position. The
 # layer of this question sees $Z = [X, I_n]$, the content (width $d$) followed by the positions (width $n$),
@@ -1205,7 +1208,7 @@ with after("q1_11"):
 # \qquad \mathrm{out} = [\mathrm{head}_0, \dots, \mathrm{head}_{H-1}]\; W_o .$$
 #
 # $A$ is the width of a head's queries and keys, $C$ that of its values. In code (it is
-# `course_utils.position_layer.position_layer`; the heads are concatenated along the features, head 0 first):
+# `course_utils.hw1.position_layer.position_layer`; the heads are concatenated along the features, head 0 first):
 #
 # ```python
 # Z = torch.cat([X, torch.eye(n)], dim=-1)                         # [n, d + n]
@@ -1333,10 +1336,10 @@ with after("q1_12"):
 # ## Part V. Reading with a pencil
 #
 # Printed mathematics is often slightly wrong. The remedy is cheap: put numbers into every line and see
-# which one breaks. You have done it with your own lines in 1.8 and 1.11. Now do it to somebody else's.
+# which one breaks. You have done it with your own lines in @q1_8 and @q1_11. Now do it to somebody else's.
 
 # %% [markdown] question="q1_13"
-# ### 1.13 Spot the error
+# ### Spot the error
 #
 # Here is a derivation of the variance of $q \cdot k$, for independent $q, k \sim N(\mu, \sigma^2 I)$ in
 # $\mathbb{R}^d$, as you might find it in lecture notes. It starts from
@@ -1353,7 +1356,7 @@ with after("q1_12"):
 # \end{aligned}
 # $$
 #
-# The same lines stand in `course_utils.spot_the_error` as functions `line_0(mu, sigma)` to
+# The same lines stand in `course_utils.hw1.spot_the_error` as functions `line_0(mu, sigma)` to
 # `line_3(mu, sigma)`, and together in the list `DERIVATION`: `mu` is a tensor `[d]`, `sigma` a number, the
 # result a number. Evaluate them wherever you like. Choose your test point with care: with $d = 1$ or with
 # $\mu = 0$ all four lines agree.
@@ -1412,7 +1415,7 @@ with after("q1_13"):
 # them in the cell below each question.
 
 # %% [markdown] explain="q1_14" points=3 minutes=8 difficulty=2
-# ### 1.14 In your own words: why divide by the square root of d?
+# ### In your own words: why divide by the square root of d?
 #
 # A friend trains a model with attention, leaves out the factor $1/\sqrt{d}$, and finds that it learns well at
 # width 4 and hardly at all at width 1024. Explain to them why, in about five sentences. A good answer says what
@@ -1421,9 +1424,9 @@ with after("q1_13"):
 #
 # BEGIN SOLUTION
 # For queries and keys with independent entries of mean 0 and variance 1, a score $q \cdot k$ is a sum of $d$
-# products, each of mean 0 and variance 1; its variance is $d$, so typical scores are of the size $\sqrt d$ (1.8).
+# products, each of mean 0 and variance 1; its variance is $d$, so typical scores are of the size $\sqrt d$ (@q1_8).
 # At width 1024 that is 32: the largest score leads by many units, and the softmax puts nearly all weight on one
-# key. There its Jacobian $\mathrm{diag}(a) - a a^\top$ is nearly zero (1.2), so hardly any gradient reaches the
+# key. There its Jacobian $\mathrm{diag}(a) - a a^\top$ is nearly zero (@q1_2), so hardly any gradient reaches the
 # queries and keys, and the model stays with whatever it picked at random. Division by $\sqrt d$ gives the scores
 # variance 1 at every width, so that the softmax starts neither frozen nor flat. Division by $d$ would make their
 # spread $1/\sqrt d$: at large widths all weights would be nearly equal, and attention a plain average.
@@ -1434,16 +1437,16 @@ with after("q1_13"):
 # END SOLUTION
 
 # %% [markdown] explain="q1_15" points=3 minutes=8 difficulty=3
-# ### 1.15 In your own words: where things stand
+# ### In your own words: where things stand
 #
-# 1.11 proved that self-attention has no idea of order. 1.12 built a convolution, which is all about order, out
+# @q1_11 proved that self-attention has no idea of order. @q1_12 built a convolution, which is all about order, out
 # of self-attention. Is that a contradiction? Explain in about five sentences: what the theorem assumes, what
-# 1.12 changes, and what happens to the layer of 1.12 if you shuffle the rows of the content $X$ but leave the
+# @q1_12 changes, and what happens to the layer of @q1_12 if you shuffle the rows of the content $X$ but leave the
 # positions where they are.
 #
 # BEGIN SOLUTION
 # There is no contradiction: the theorem speaks of a layer that sees the tokens and nothing else, so that
-# shuffling its input shuffles all it knows. In 1.12 the input is $Z = [X, I_n]$, in which each row says where it
+# shuffling its input shuffles all it knows. In @q1_12 the input is $Z = [X, I_n]$, in which each row says where it
 # stands. The layer is still equivariant in $Z$: shuffle whole rows of $Z$, positions included, and the outputs are
 # shuffled in the same way. But if only the content moves, $Z$ becomes $[PX, I_n]$, which is not $PZ$; the theorem
 # says nothing about it, and the output is that of the convolution of the shuffled content, which in general is
@@ -1451,7 +1454,7 @@ with after("q1_13"):
 # other encodings), not through the layer.
 #
 # **Rubric.** 1 point: the theorem is about inputs that carry no position, or about shuffling all that the layer
-# sees. 1 point: in 1.12 the positions are part of the input, and scores are computed from them. 1 point: with
+# sees. 1 point: in @q1_12 the positions are part of the input, and scores are computed from them. 1 point: with
 # only the content shuffled the output is in general not a shuffle of the old output, although the layer is still
 # equivariant in $Z$.
 # END SOLUTION
@@ -1467,14 +1470,14 @@ with after("q1_13"):
 #   translate*](https://arxiv.org/abs/1409.0473): the paper that let the decoder look back. See its
 #   alignment pictures.
 # - Luong, Pham and Manning (2015), [*Effective approaches to attention-based neural machine
-#   translation*](https://arxiv.org/abs/1508.04025): the scores of 1.3 and the step of 1.4.
-# - Vaswani and others (2017), [*Attention is all you need*](https://arxiv.org/abs/1706.03762): 1.7, and a
-#   footnote on the variance that became our 1.8.
-# - Nadaraya (1964), *On estimating regression*; Watson (1964), *Smooth regression analysis*: 1.6, half a
+#   translation*](https://arxiv.org/abs/1508.04025): the scores of @q1_3 and the step of @q1_4.
+# - Vaswani and others (2017), [*Attention is all you need*](https://arxiv.org/abs/1706.03762): @q1_7, and a
+#   footnote on the variance that became our @q1_8.
+# - Nadaraya (1964), *On estimating regression*; Watson (1964), *Smooth regression analysis*: @q1_6, half a
 #   century early. Buades, Coll and Morel (2005), *A non-local algorithm for image denoising*: the same on
 #   photographs.
 # - Cordonnier, Loukas and Jaggi (2020), [*On the relationship between self-attention and convolutional
-#   layers*](https://arxiv.org/abs/1911.03584): 1.12 in two dimensions, with proofs.
+#   layers*](https://arxiv.org/abs/1911.03584): @q1_12 in two dimensions, with proofs.
 # - Sutskever, Vinyals and Le (2014), [*Sequence to sequence learning with neural
 #   networks*](https://arxiv.org/abs/1409.3215): the translator without attention that Part I starts from.
 # - Prince (2023), [*Understanding Deep Learning*](https://udlbook.github.io/udlbook/), chapter 12: a

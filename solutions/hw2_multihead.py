@@ -6,7 +6,7 @@
 #     name: python3
 # ---
 
-# %% [markdown]
+# %% [markdown] summary="multi-head attention, counting, KV cache, linear and windowed attention"
 # # Homework 2: Heads, masks and what they cost
 #
 # One softmax makes one choice. A word in a sentence has more than one question to ask: which word stands
@@ -40,13 +40,13 @@
 # what you might be seeing, then a hint, then the steps in words. Opening it costs nothing. Pictures that
 # need your answers appear as soon as the answers are there.
 #
-# The last two questions, 2.11 and 2.12, ask for a few sentences instead of code, and a person reads them.
+# The last two questions, @q2_11 and @q2_12, ask for a few sentences instead of code, and a person reads them.
 #
 # Later questions may use your earlier answers. Where an earlier one is wrong, the later one is judged
-# with ours in its place too, so an error costs its points once, but for one small case in 2.2 and in 2.7 that
+# with ours in its place too, so an error costs its points once, but for one small case in @q2_2 and in @q2_7 that
 # tries your own parts together.
 #
-# Answers 2.1, 2.2, 2.8 and 2.9 are parts of models, so gradients must flow through them: stay in PyTorch
+# Answers @q2_1, @q2_2, @q2_8 and @q2_9 are parts of models, so gradients must flow through them: stay in PyTorch
 # there, and do not `detach`.
 
 # %% [markdown]
@@ -66,11 +66,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from course_utils import Grader, after, pick_device, plots, seed_everything, three_jobs
-from course_utils.claims import CLAIMS, holds
-from course_utils.feature_maps import elu_features, exp_features
-from course_utils.stepwise import decode_stepwise, work_per_step
-from course_utils.work import count_work
+from course_utils import Grader, after, pick_device, plots, seed_everything
+from course_utils.hw2 import three_jobs
+from course_utils.hw2.claims import CLAIMS, holds
+from course_utils.hw2.feature_maps import elu_features, exp_features
+from course_utils.hw2.kv_runs import decode_stepwise, work_per_step
+from course_utils.instruments.work import count_work
 
 plt.rcParams["figure.dpi"] = 100  # for pictures of your own
 seed_everything(0)
@@ -95,7 +96,7 @@ from hw1_attention import attention, softargmax
 # Nearly all that can go wrong is in the dealing, and so we begin there.
 
 # %% [markdown] question="q2_1"
-# ### 2.1 Split and merge
+# ### Split and merge
 #
 # Write two functions that are exact inverses of each other:
 #
@@ -165,7 +166,7 @@ with after("q2_1"):
     print("merge(split(x)) equals x:", torch.equal(merge_heads(split_heads(x, 3)), x))
 
 # %% [markdown] question="q2_2"
-# ### 2.2 Multi-head attention
+# ### Multi-head attention
 #
 # Here is the layer of Vaswani (2017). With queries from one sequence $X$ and keys and values from another, $Y$
 # (or the same),
@@ -182,7 +183,7 @@ with after("q2_1"):
 #
 # - four linear layers `nn.Linear(d_model, d_model)` named `q_proj`, `k_proj`, `v_proj`, `o_proj`, with biases
 #   if and only if `bias`, no other parameters; the attribute `n_heads`. Weights are put in by these names;
-# - head $h$ has the columns of 2.1, so row block $h$ of `q_proj.weight`, `k_proj.weight`, `v_proj.weight` and
+# - head $h$ has the columns of @q2_1, so row block $h$ of `q_proj.weight`, `k_proj.weight`, `v_proj.weight` and
 #   column block $h$ of `o_proj.weight` belong to it;
 # - `d_model % n_heads != 0` raises a `ValueError` when the module is made;
 # - the scale is $1/\sqrt{D_h}$: the width that the dot product runs over. With $D = 64$ and $H = 8$ the scores
@@ -298,8 +299,8 @@ with after("q2_2", what="comparison"):
 # **What do heads do?** Give them jobs and watch. The sequences below have 12 symbols out of 12, and one of
 # them is *marked*. At every place a model must name three symbols: the one just **before**, the **first** of
 # the sequence, and the **marked** one. The model is an embedding, one `MultiHeadAttention` of yours and a
-# linear layer (`course_utils.three_jobs`). We train it twice, with one head of width 24 and with three of
-# width 8: the same number of parameters, and (as you will prove in 2.5) the same number of operations.
+# linear layer (`course_utils.hw2.three_jobs`). We train it twice, with one head of width 24 and with three of
+# width 8: the same number of parameters, and (as you will prove in @q2_5) the same number of operations.
 
 # %% tags=["training"]
 with after("q2_2"):
@@ -345,7 +346,7 @@ with after("q2_2"):
     )
 
 # %% [markdown] question="q2_3"
-# ### 2.3 Masks, and who needs which
+# ### Masks, and who needs which
 #
 # A mask says which keys a query may **not** see. There are two reasons to hide a key: it is not there (a
 # batch is a rectangle, sentences are not, and the rest is *padding*), or it is not there *yet* (a model that
@@ -468,7 +469,7 @@ with after("q2_2", "q2_3", what="experiment"):
 # (operations), and tokens that can be reached (the receptive field).
 
 # %% [markdown] question="q2_4"
-# ### 2.4 Parameters: what is stored
+# ### Parameters: what is stored
 #
 # A self-attention layer reads a sequence of $N$ tokens of width $D$ and writes one of the same size. So could
 # a plain fully connected layer: flatten the sequence to one vector of $ND$ numbers, and map it to $ND$
@@ -479,7 +480,7 @@ with after("q2_2", "q2_3", what="experiment"):
 # - `attention_entries(N)`: how many attention weights $a_{ij}$ one head computes for one sequence of $N$ tokens
 #   attending to itself. They are computed from the input, not stored, and a mask does not make them fewer;
 # - `dense_parameters(N, D)`: the pair `(weights, biases)` of the fully connected layer from $ND$ to $ND$;
-# - `mha_parameters(D, H, bias=True)`: all parameters of your 2.2, one number: weights plus biases of the
+# - `mha_parameters(D, H, bias=True)`: all parameters of your @q2_2, one number: weights plus biases of the
 #   **four** projections (weights only for `bias=False`).
 #
 # The results are exact whole numbers, counts and not orders of magnitude; the pairs are tuples (or lists) of
@@ -550,7 +551,7 @@ with after("q2_4"):
         print(f"D = 512, H = 8: {mha_parameters(512, 8):,} predicted, {counted:,} in your module")
 
 # %% [markdown] question="q2_5"
-# ### 2.5 Operations: what is computed
+# ### Operations: what is computed
 #
 # We count as `torch.utils.flop_counter` does: a product of matrices `[n, m]` and `[m, p]` takes $nmp$
 # multiplications with an addition each, and **every multiply-add counts as 2**. So such a product costs
@@ -559,7 +560,7 @@ with after("q2_4"):
 #
 # Write
 #
-# - `mha_flops(T, S, d_head, H)`: the FLOPs of one forward pass of your 2.2 for **one** example, with $T$
+# - `mha_flops(T, S, d_head, H)`: the FLOPs of one forward pass of your @q2_2 for **one** example, with $T$
 #   queries, and $S$ keys and values, $H$ heads of width `d_head`, so `d_model` is $D = H \cdot$ `d_head`. Four
 #   projections (whose rows are $T$ for two of them and $S$ for the other two: which?) and, in every head, the
 #   scores and the weights times the values. A causal or a padding mask saves nothing: the blocked scores are
@@ -643,7 +644,7 @@ with after("q2_2", "q2_5", what="table"):
 
 
 # %% [markdown] question="q2_6"
-# ### 2.6 How far does it see?
+# ### How far does it see?
 #
 # A soft attention sees every token at once, if only a little. But trained heads are often sharp: nearly all of
 # a query's weight lies on one key. Let us take that to the limit. In **argmax attention** each head of each
@@ -729,11 +730,11 @@ with after("q2_6"):
 # %% [markdown]
 # ## Part III. Saving work
 #
-# Now that we know what everything costs, we can try not to pay. First by not computing a thing twice (2.7),
-# then by changing the order of multiplication (2.8), and last by looking at less (2.9).
+# Now that we know what everything costs, we can try not to pay. First by not computing a thing twice (@q2_7),
+# then by changing the order of multiplication (@q2_8), and last by looking at less (@q2_9).
 
 # %% [markdown] question="q2_7"
-# ### 2.7 The key-value cache
+# ### The key-value cache
 #
 # A language model writes one token, appends it to its input, and starts again. Under a causal mask an old
 # token does not see the new one: its query, key, value and output are what they were. So the only new work is
@@ -751,7 +752,7 @@ with after("q2_6"):
 # - `class KVCache`: `KVCache()`, without arguments, is an empty cache for one attention layer. What is inside
 #   is yours, more methods too. Two caches share nothing;
 # - `cached_step(mha, x_t, cache)`: one step of causal self-attention, returns the pair `(out, cache)`. `x_t` and
-#   `out` are `[B, 1, D]`, in the same dtype. `mha` is a `MultiHeadAttention` as in 2.2; rely on its `q_proj`,
+#   `out` are `[B, 1, D]`, in the same dtype. `mha` is a `MultiHeadAttention` as in @q2_2; rely on its `q_proj`,
 #   `k_proj`, `v_proj`, `o_proj` and `n_heads` only. Dropout is off. The returned cache goes into the next
 #   step; you may change the given one and return it, or make a new one.
 #
@@ -761,7 +762,7 @@ with after("q2_6"):
 # An old token keeps the key and the value that it got in its own step, even if `mha` has other weights by now.
 #
 # With $t$ keys in the cache after appending, a step costs $8D^2$ FLOPs for the four projections and $4tD$ for
-# the two products. A full pass over $t$ tokens costs $8tD^2 + 4t^2D$ (2.5): exactly $t$ times as much. At $D = 64$
+# the two products. A full pass over $t$ tokens costs $8tD^2 + 4t^2D$ (@q2_5): exactly $t$ times as much. At $D = 64$
 # and $t = 100$ that is 58,368 against 5,836,800.
 
 # %% question="q2_7" points=13 minutes=35 difficulty=3 uses=["q2_1", "q2_2"] limits={"wall": 60}
@@ -828,7 +829,7 @@ with after("q2_7"):
     )
 
 # %% [markdown] question="q2_8"
-# ### 2.8 Linear attention
+# ### Linear attention
 #
 # Homework 1 showed attention as kernel regression, with the kernel $e^{q \cdot k / \sqrt D}$. What if the kernel
 # were a dot product itself, of *features*, $\phi(q) \cdot \phi(k)$? Then
@@ -932,7 +933,7 @@ with after("q2_8"):
     )
 
 # %% [markdown] question="q2_9"
-# ### 2.9 Windows and channels
+# ### Windows and channels
 #
 # In a picture cut into patches, $N$ is large and neighbours matter most. Two ways out of the square:
 #
@@ -955,7 +956,7 @@ with after("q2_8"):
 #   alone, and the picture below counts it.)
 # - `channel_attention(q, k, v)`: as above; the dot product runs over the $N$ places now, so the scale is
 #   $1/\sqrt N$. Return `out` `[B, N, D]` alone;
-# - `attention_cost(N, D, kind)`: the FLOPs (multiply-adds x 2, as in 2.5) of the **two products** alone, scores
+# - `attention_cost(N, D, kind)`: the FLOPs (multiply-adds x 2, as in @q2_5) of the **two products** alone, scores
 #   and weights times values, without projections, for one head over the whole width: `"patches"` is ordinary
 #   attention between the $N$ patches, `"channels"` the attention between the $D$ channels.
 #
@@ -1038,7 +1039,7 @@ with after("q2_9"):
 # find the right one, and to know when to stop looking, since some claims are true.
 
 # %% [markdown] question="q2_10"
-# ### 2.10 Spot the error
+# ### Spot the error
 #
 # Here are five sentences as you may find them in a blog, a paper or a review. Some are true, some are false. In
 # all of them vectors are rows and weights stand on the right ($Q = X W_q$), there are no biases but where one is
@@ -1056,7 +1057,7 @@ with after("q2_9"):
 # name mapped to a counter-example, a dict with exactly the keys of the third column, on which the claim fails.
 # Tensors may be float32 or float64, with axes of 64 at most and numbers up to $10^6$ in them (scores up to $10^4$).
 #
-# `holds(name, example)` from `course_utils.claims` tries a claim on an example: True if the claim is true of it,
+# `holds(name, example)` from `course_utils.hw2.claims` tries a claim on an example: True if the claim is true of it,
 # False if it fails by more than rounding (a millionth of the size of what is compared), and a `ValueError` that
 # says what is expected if the example is not one. `holds` proves nothing when it says True: perhaps you tried
 # the wrong example. A claim that you believe needs a reason.
@@ -1087,7 +1088,7 @@ def broken_claims() -> dict[str, dict[str, Tensor | int]]:
 # hint: Take the claims one at a time, and try random tensors first: a false claim about tensors usually breaks at
 # once. One that survives a hundred random tries may be true, so look for the reason (what does a softmax do if
 # the same number is added to a whole row? is a sum changed by the order of its terms?). For the caches, ask what
-# the keys of the *second* layer are made of. For counts, random tries are a poor way; you have the formula of 2.5.
+# the keys of the *second* layer are made of. For counts, random tries are a poor way; you have the formula of @q2_5.
 #
 # pseudo-code: For each claim: make a small random example in which every ingredient matters (a key that is
 # blocked, two layers, more than one head), ask `holds`, and keep the example if the claim fails. For the count,
@@ -1119,12 +1120,12 @@ with after("q2_10"):
 # them in the cell below each question.
 
 # %% [markdown] explain="q2_11" points=3 minutes=8 difficulty=2
-# ### 2.11 In your own words: why several heads?
+# ### In your own words: why several heads?
 #
 # Eight heads of width 64 have as many parameters as one head of width 512, and cost as many operations. "Then
 # heads are only there so that a GPU can work in parallel", says a friend. Answer them in about five sentences. A
 # good answer says why the costs are the same, what several heads can do that one head of the full width cannot
-# (the three jobs of 2.2 are a good example), why parallel work is no reason, and what more heads do cost after
+# (the three jobs of @q2_2 are a good example), why parallel work is no reason, and what more heads do cost after
 # all.
 #
 # BEGIN SOLUTION
@@ -1132,7 +1133,7 @@ with after("q2_10"):
 # so neither parameters nor FLOPs depend on $H$. One wide matrix product is as parallel as eight narrow ones, so
 # speed is no reason. The reason is the softmax: a head has one set of weights per query, and everything that it
 # hands over, in all its features, is mixed with these same weights. A query that needs the token before it and
-# the marked token must, with one head, take a mixture of both values, as in 2.2, where one head did not manage
+# the marked token must, with one head, take a mixture of both values, as in @q2_2, where one head did not manage
 # three jobs; with several heads each head chooses for itself, and the output is a sum of differently mixed
 # parts. The price is $H$ maps of $T \times S$ weights to compute, normalise and keep instead of one, and scores
 # from only $D_h$ features each, so that very many heads can no longer tell keys apart.
@@ -1144,11 +1145,11 @@ with after("q2_10"):
 # END SOLUTION
 
 # %% [markdown] explain="q2_12" points=3 minutes=8 difficulty=3
-# ### 2.12 In your own words: is the square the problem?
+# ### In your own words: is the square the problem?
 #
 # A company runs two models of width $D = 1024$. One reads support tickets of about 200 tokens, the other writes
 # stories of up to 100,000 tokens. "Attention is quadratic", says the manager, "let us use linear attention in
-# both." Advise them in about five sentences. A good answer uses the counts of 2.5 for each of the models, says what
+# both." Advise them in about five sentences. A good answer uses the counts of @q2_5 for each of the models, says what
 # a key-value cache already does for the second and what it does not, and names what is lost with linear
 # attention.
 #
@@ -1176,7 +1177,7 @@ with after("q2_10"):
 # a block.
 #
 # - Vaswani and others (2017), [*Attention is all you need*](https://arxiv.org/abs/1706.03762): section
-#   3.2 is your 2.2, and its table 1 is Part II in four lines.
+#   3.2 is your @q2_2, and its table 1 is Part II in four lines.
 # - Voita and others (2019), [*Analyzing multi-head self-attention: specialized heads do the heavy
 #   lifting, the rest can be pruned*](https://arxiv.org/abs/1905.09418); Michel, Levy and Neubig (2019),
 #   [*Are sixteen heads really better than one?*](https://arxiv.org/abs/1905.10650): what trained heads
@@ -1186,15 +1187,15 @@ with after("q2_10"):
 # - Shazeer (2019), [*Fast Transformer decoding: one write-head is all you
 #   need*](https://arxiv.org/abs/1911.02150); Ainslie and others (2023), [*GQA: training generalized
 #   multi-query Transformer models from multi-head checkpoints*](https://arxiv.org/abs/2305.13245): heads
-#   that share their keys and values, to make the cache of 2.7 smaller.
+#   that share their keys and values, to make the cache of @q2_7 smaller.
 # - Katharopoulos and others (2020), [*Transformers are RNNs: fast autoregressive Transformers with linear
 #   attention*](https://arxiv.org/abs/2006.16236); Choromanski and others (2021), [*Rethinking attention
-#   with performers*](https://arxiv.org/abs/2009.14794): 2.8, and how to come closer to the softmax.
+#   with performers*](https://arxiv.org/abs/2009.14794): @q2_8, and how to come closer to the softmax.
 # - Liu and others (2021), [*Swin Transformer: hierarchical Vision Transformer using shifted
 #   windows*](https://arxiv.org/abs/2103.14030); Ding and others (2022), [*DaViT: dual attention vision
-#   transformers*](https://arxiv.org/abs/2204.03645): 2.9.
+#   transformers*](https://arxiv.org/abs/2204.03645): @q2_9.
 # - Dao and others (2022), [*FlashAttention: fast and memory-efficient exact attention with
-#   IO-awareness*](https://arxiv.org/abs/2205.14135): the same numbers as the attention of 2.2, with much
+#   IO-awareness*](https://arxiv.org/abs/2205.14135): the same numbers as the attention of @q2_2, with much
 #   less traffic to memory. A reminder that operations are not all that can be counted.
 # - Prince (2023), [*Understanding Deep Learning*](https://udlbook.github.io/udlbook/), chapter 12, with
 #   its exercises on counting.

@@ -6,7 +6,7 @@
 #     name: python3
 # ---
 
-# %% [markdown]
+# %% [markdown] summary="layer norm and its gradient, sinusoids, encoder and decoder layers"
 # # Homework 3: Normalisation, positions, blocks
 #
 # Attention moves information between tokens. That alone makes no Transformer: stack ten attention layers
@@ -43,14 +43,14 @@
 # what you might be seeing, then a hint, then the steps in words. Opening it costs nothing. Pictures that
 # need your answers appear as soon as the answers are there.
 #
-# Questions 3.11 and 3.12 ask for a few sentences instead of code, and a person reads them. They stand
+# Questions @q3_11 and @q3_12 ask for a few sentences instead of code, and a person reads them. They stand
 # where they belong, so the numbers do not run quite in order.
 #
 # Later questions may use your earlier answers. Where an earlier one is wrong, the later one is judged
-# with ours in its place too, so an error costs its points once, apart from one small check in 3.7 and one in
-# 3.8: they are clearly named, and try all your own parts together.
+# with ours in its place too, so an error costs its points once, apart from one small check in @q3_7 and one in
+# @q3_8: they are clearly named, and try all your own parts together.
 #
-# Answers 3.1, 3.3 (its first function) and 3.6 to 3.9 are parts of models, so gradients must flow through
+# Answers @q3_1, @q3_3 (its first function) and @q3_6 to @q3_9 are parts of models, so gradients must flow through
 # them: stay in PyTorch there, and do not `detach`.
 
 # %% [markdown]
@@ -70,9 +70,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from course_utils import Grader, after, plots, seed_everything
-from course_utils.derivations import compare_lines
-from course_utils.patients import BAR, FAULTS, STEPS, VOCAB, accuracy, patient, toy_batch, train_patient
-from course_utils.torch_weights import decoder_layer_state, encoder_layer_state
+from course_utils.hw3.patients import BAR, FAULTS, STEPS, VOCAB, accuracy, patient, toy_batch, train_patient
+from course_utils.instruments.torch_match import decoder_layer_state, encoder_layer_state
+from course_utils.notebook.derivations import compare_lines
 
 plt.rcParams["figure.dpi"] = 100  # for pictures of your own
 seed_everything(0)
@@ -102,7 +102,7 @@ from hw2_multihead import MultiHeadAttention, merge_heads, split_heads  # noqa: 
 # features of one token. Transformers use the second, and at the end of this part you will be asked why.
 
 # %% [markdown] question="q3_1"
-# ### 3.1 Layer norm
+# ### Layer norm
 #
 # Take one token, a vector $x$ of $D$ features. Its mean and its **biased** variance (divided by $D$, not by
 # $D - 1$) are
@@ -123,10 +123,10 @@ from hw2_multihead import MultiHeadAttention, merge_heads, split_heads  # noqa: 
 #
 # Write `layer_norm(x, gamma, beta, eps=1e-5)` for `x` of shape `[..., D]`, with any number of leading axes
 # (also none), `gamma` and `beta` of shape `[D]`. The result has the shape and dtype of `x`. Mean and
-# variance are taken over the last axis **only**: no token may notice another one. Here and in 3.2 and 3.3, take
+# variance are taken over the last axis **only**: no token may notice another one. Here and in @q3_2 and @q3_3, take
 # the mean away before you square: on paper the variance is also the mean of the squares less the square of the
 # mean, but far from 0 that is a small difference of two huge numbers, and float32 loses it. PyTorch has this as
-# `F.layer_norm`. It may be used, but 3.2 takes layer norm apart: better write yours from mean and variance, and compare.
+# `F.layer_norm`. It may be used, but @q3_2 takes layer norm apart: better write yours from mean and variance, and compare.
 
 # %% question="q3_1" points=6 minutes=10 difficulty=1
 def layer_norm(x: Tensor, gamma: Tensor, beta: Tensor, eps: float = 1e-5) -> Tensor:
@@ -168,7 +168,7 @@ with after("q3_1"):
     )
 
 # %% [markdown] question="q3_2"
-# ### 3.2 The gradient of layer norm, by hand
+# ### The gradient of layer norm, by hand
 #
 # Autograd would do it. But the formula is short, it explains a good deal, and whoever has derived it once
 # can read the fused kernels that run in practice. Given the gradient `dy` of a loss by the output $y$, find
@@ -225,7 +225,7 @@ def layer_norm_backward(dy: Tensor, x: Tensor, gamma: Tensor, eps: float = 1e-5)
 # of $g$ and one of $g \hat x$. To sum over all axes but the last, whatever their number, reshape to
 # `[-1, D]` first.
 #
-# pseudo-code: x_hat and s as in 3.1. g is gamma times dy. dx is g, minus its mean, minus x_hat times the mean
+# pseudo-code: x_hat and s as in @q3_1. g is gamma times dy. dx is g, minus its mean, minus x_hat times the mean
 # of g times x_hat, all divided by s. dgamma is dy times x_hat, and dbeta is dy, both flattened to rows of
 # length D and summed over the rows.
 
@@ -253,7 +253,7 @@ with after("q3_1", "q3_2"):
     )
 
 # %% [markdown] question="q3_3"
-# ### 3.3 Batch norm, and what depends on what
+# ### Batch norm, and what depends on what
 #
 # Batch norm is the same formula with rows and columns exchanged. For `x` of shape `[B, D]`, $B$ examples (rows)
 # of $D$ features (columns), it normalises every **column**: mean and biased variance are taken over the $B$
@@ -262,7 +262,9 @@ with after("q3_1", "q3_2"):
 # training, and an output depends on its own input only.)
 #
 # By hand: for two rows $(1, 10)$ and $(3, 30)$, with $\varepsilon = 0$, $\gamma = 1$ and $\beta = 0$, the
-# columns become $(-1, 1)$ each, so the result is the rows $(-1, -1)$ and $(1, 1)$.
+# columns become $(-1, 1)$ each, so the result is the rows $(-1, -1)$ and $(1, 1)$. A batch of one has nothing to
+# compare with: its variance is 0 and $\beta$ comes out. (torch's own `F.batch_norm` refuses to do that in training;
+# your function does it.)
 #
 # Now pick one output entry $y_{bj}$. Which inputs can change it? Sort all entries of $x$ into four kinds:
 #
@@ -330,9 +332,9 @@ with after("q3_1", "q3_3"):
     )
 
 # %% [markdown] question="q3_4"
-# ### 3.4 The sphere, proved
+# ### The sphere, proved
 #
-# In the picture of 3.1 all points ended at the same distance from the origin. Let now $\gamma$ and $\beta$
+# In the picture of @q3_1 all points ended at the same distance from the origin. Let now $\gamma$ and $\beta$
 # be two **numbers**, the same for every feature, and $\varepsilon = 0$. Claim: for every $x \in
 # \mathbb{R}^d$ that is not constant, the distance of $y$ from the point $(\beta, \dots, \beta)$ depends on
 # $\gamma$ and $d$ alone.
@@ -423,7 +425,7 @@ with after("q3_1", "q3_4"):
     )
 
 # %% [markdown] explain="q3_11" points=3 minutes=8 difficulty=2
-# ### 3.11 In your own words: why do Transformers normalise tokens, not batches?
+# ### In your own words: why do Transformers normalise tokens, not batches?
 #
 # A colleague replaces every layer norm of a translation model by batch norm, taken over all tokens of a
 # batch, and is puzzled: training is shaky, and sentences are translated differently when they are put into
@@ -456,7 +458,7 @@ with after("q3_1", "q3_4"):
 # its place. Vaswani (2017) adds a fixed vector to each token, made of sines and cosines.
 
 # %% [markdown] question="q3_5"
-# ### 3.5 Sinusoids, and the matrix of a step
+# ### Sinusoids, and the matrix of a step
 #
 # Place $t = 0, 1, 2, \dots$ gets a vector of width $d$, in which columns come in pairs. Pair $i$ turns with
 # its own frequency $\omega_i$:
@@ -572,7 +574,7 @@ with after("q3_5"):
 # `[B, N, D]`, so that blocks can be stacked.
 
 # %% [markdown] question="q3_6"
-# ### 3.6 The feed-forward layer
+# ### The feed-forward layer
 #
 # Attention mixes tokens, linearly in the values. It does little with the features of a single token. That is
 # the work of the feed-forward layer, and in an encoder it holds most of the weights:
@@ -656,7 +658,7 @@ with after("q3_6"):
     )
 
 # %% [markdown] question="q3_7"
-# ### 3.7 The encoder layer
+# ### The encoder layer
 #
 # Two branches, each on a residual road. There are two customs for where the norm goes:
 #
@@ -686,7 +688,7 @@ with after("q3_6"):
 # is all padding PyTorch gives NaN, and ours gives `o_proj`'s bias in the attention branch. In a sequence that has
 # real tokens, outputs at padded places are left out of every loss, and are not compared.
 #
-# How the names correspond (`course_utils.torch_weights.encoder_layer_state(theirs)` translates, and
+# How the names correspond (`course_utils.instruments.torch_match.encoder_layer_state(theirs)` translates, and
 # `mha_state` does it for attention alone):
 #
 # | `nn.TransformerEncoderLayer` | `EncoderLayer` |
@@ -807,7 +809,7 @@ with after("q3_6", "q3_7"):
     print({label: [round(v, 3) for v in row.tolist()] for label, row in rows.items()})
 
 # %% [markdown] explain="q3_12" points=3 minutes=8 difficulty=2
-# ### 3.12 In your own words: what does the residual road buy, and what does the norm on it cost?
+# ### In your own words: what does the residual road buy, and what does the norm on it cost?
 #
 # Someone proposes to save memory by leaving out the residual additions of a deep pre-norm stack:
 # $x \leftarrow \mathrm{branch}(\mathrm{norm}(x))$. Explain why this is a bad idea, and then why the place of
@@ -834,7 +836,7 @@ with after("q3_6", "q3_7"):
 # END SOLUTION
 
 # %% [markdown] question="q3_8"
-# ### 3.8 The decoder layer
+# ### The decoder layer
 #
 # A decoder writes one token after the other while it looks at a source text. It has three branches, and in
 # pre-norm they are, in this order:
@@ -846,7 +848,7 @@ with after("q3_6", "q3_7"):
 #    with padded memory blocked and no causal mask;
 # 3. $x \leftarrow x + \mathrm{drop}(\mathrm{ff}(\mathrm{norm3}(x)))$.
 #
-# For post-norm, `norm1`, `norm2`, `norm3` stand outside, as in 3.7.
+# For post-norm, `norm1`, `norm2`, `norm3` stand outside, as in @q3_7.
 #
 # Why is there no mask for padding of the *target*? It stands on the right, so a real token could see it only
 # by looking ahead, and that the causal mask forbids. What comes out at padded places is left out of the loss.
@@ -860,7 +862,7 @@ with after("q3_6", "q3_7"):
 #
 # It must agree with `nn.TransformerDecoderLayer`, so **you may not use** `nn.TransformerDecoderLayer`,
 # `nn.MultiheadAttention`, `F.multi_head_attention_forward` or `F.scaled_dot_product_attention` in it. Names: as
-# in 3.7, and `multihead_attn` is our `cross_attn`, `norm3` is `norm3`; `decoder_layer_state(theirs)` translates.
+# in @q3_7, and `multihead_attn` is our `cross_attn`, `norm3` is `norm3`; `decoder_layer_state(theirs)` translates.
 
 # %% question="q3_8" points=12 minutes=25 difficulty=3 uses=["q3_6"]
 class DecoderLayer(nn.Module):
@@ -914,7 +916,7 @@ class DecoderLayer(nn.Module):
 # hint: Cross-attention takes its queries from `x` (normed in pre-norm) and **both** keys and values from
 # `memory`, which is not normed here.
 #
-# pseudo-code: As 3.7, with a branch more: attend (causal, x with itself), look (x at memory, padded memory
+# pseudo-code: As @q3_7, with a branch more: attend (causal, x with itself), look (x at memory, padded memory
 # blocked), think. Norms 1, 2, 3 in this order, inside or outside.
 
 # %% [markdown]
@@ -975,7 +977,7 @@ for row, label in zip(ids.tolist(), labels.tolist(), strict=True):
     print(*(NAMES[i] for i in row), " in front:", "ABCD"[label])
 
 # %% [markdown] question="q3_9"
-# ### 3.9 A classifier that does not notice padding
+# ### A classifier that does not notice padding
 #
 # BERT (Devlin 2019) classifies a text like this: embed the tokens, add positions, run a stack of encoder
 # layers, read one vector off the top, and put a linear layer on it. The vector is either the output at the
@@ -994,8 +996,9 @@ for row, label in zip(ids.tolist(), labels.tolist(), strict=True):
 # - no example notices its neighbours in the batch;
 # - the order of the tokens matters (so: positions), and every real token can matter;
 # - no mask means that nothing is padding;
-# - it can learn: trained on the race by `train_patient(model, steps=300)` (the training run of 3.10 too, hence
+# - it can learn: trained on the race by `train_patient(model, steps=300)` (the training run of @q3_10 too, hence
 #   its name), it must do clearly better than guessing, 0.45 where guessing gives 0.25. Ours ends above 0.99, and common designs between 0.6 and 1.
+#   The grader gives the tokens and the runners other names, drawn anew, and asks a new model with the trained weights.
 
 # %% question="q3_9" points=10 minutes=30 difficulty=3 uses=["q3_5", "q3_6", "q3_7"] limits={"wall": 120}
 class EncoderClassifier(nn.Module):
@@ -1042,10 +1045,12 @@ class EncoderClassifier(nn.Module):
 # have exactly nothing to say.
 
 # %% tags=["training"]
+from course_utils.notebook.training import fast
+
 with after("q3_5", "q3_6", "q3_7", "q3_9"):
     seed_everything(0)
     classifier = EncoderClassifier(VOCAB, 32, 4, 64, 2, 4, 12)
-    losses = train_patient(classifier, steps=300)
+    losses = train_patient(classifier, steps=30 if fast() else 300)
     print(f"accuracy after {len(losses)} steps: {accuracy(classifier):.3f}")
     plots.curves(
         range(len(losses)), {"loss": losses}, "step", "cross-entropy", "Learning to watch a race",
@@ -1069,11 +1074,11 @@ with after("q3_5", "q3_6", "q3_7", "q3_9"):
     )
 
 # %% [markdown] question="q3_10"
-# ### 3.10 Dead Transformers
+# ### Dead Transformers
 #
 # A Transformer that is wrong seldom crashes. It runs, the loss is a number, and nothing is learned. This is
 # the most common way to lose a week, so here is some practice. The patients are small encoder classifiers
-# for the race, in plain parts: read `course_utils/patients.py`, it is short. `patient(fault, seed)` makes
+# for the race, in plain parts: read `course_utils/hw3/patients.py`, it is short. `patient(fault, seed)` makes
 # one. **Each has one fault**, out of eight kinds (`FAULTS`); `patient("healthy", seed)` has none.
 #
 # What you find inside a `model`:
@@ -1089,7 +1094,8 @@ with after("q3_5", "q3_6", "q3_7", "q3_9"):
 # The training run is `train_patient(model, steps=STEPS, seed)`: 150 steps of Adam on fresh batches, the same
 # for all (it trains whatever has `requires_grad`). A healthy model ends with an accuracy above 0.95, a sick one
 # below 0.65. To save time the checks end a run once the loss is small, and do not train a model whose weights,
-# outputs and gradients are those of its healthy twin.
+# outputs and gradients are those of its healthy twin. The grader's patients are made elsewhere, and their race has
+# other names for tokens and runners.
 
 # %% [markdown]
 # Write `dead_transformer_fix(model)`: it gets a patient that has **not** been trained, does not know which,
@@ -1099,7 +1105,7 @@ with after("q3_5", "q3_6", "q3_7", "q3_9"):
 #   for every fault and whatever the seed;
 # - what is healthy stays as it is: a model without a fault comes back with the weights and settings that it
 #   had, and a sick one keeps the weights that were good, also those of a layer whose bias alone is sick. A
-#   fresh model in place of the sick one is not a cure;
+#   fresh model in place of the sick one, or beside it, is not a cure;
 # - no training inside the function.
 #
 # **How to diagnose.** Look at one symptom at a time. Does each parameter get a gradient? Is it of a sensible
@@ -1112,10 +1118,11 @@ with after("q3_5", "q3_6", "q3_7", "q3_9"):
 # Two exhibits, before you begin. First, how the patients train, beside their healthy twin.
 
 # %% tags=["training"]
-curves = {fault: train_patient(patient(fault, 0), seed=0) for fault in ("healthy", *FAULTS)}
+n_steps = 20 if fast() else STEPS
+curves = {fault: train_patient(patient(fault, 0), n_steps, seed=0) for fault in ("healthy", *FAULTS)}
 smooth = {fault: torch.tensor(losses).unfold(0, 10, 1).mean(-1) for fault, losses in curves.items()}
 plots.curve_grid(
-    range(STEPS - 9), {fault: {"sick": smooth[fault], "healthy": smooth["healthy"]} for fault in FAULTS},
+    range(n_steps - 9), {fault: {"sick": smooth[fault], "healthy": smooth["healthy"]} for fault in FAULTS},
     "step", "loss (mean of 10 steps)", "Eight patients and their healthy twin",
     alt="Eight panels of loss curves. The healthy twin's loss falls from 1.4 to nearly 0; each patient's stays "
     "near 1.4 or falls far less.",
@@ -1193,12 +1200,12 @@ with after("q3_5", "q3_10"):
     panels = {}
     for fault in FAULTS:
         model = dead_transformer_fix(patient(fault, 0))
-        losses = train_patient(model, seed=0)
+        losses = train_patient(model, n_steps, seed=0)
         panels[f"{fault}: {accuracy(model):.2f}"] = {
             "mended": torch.tensor(losses).unfold(0, 10, 1).mean(-1), "sick": smooth[fault],
         }
     plots.curve_grid(
-        range(STEPS - 9), panels, "step", "loss (mean of 10 steps)", f"After the visit (accuracy; the bar is {BAR})",
+        range(n_steps - 9), panels, "step", "loss (mean of 10 steps)", f"After the visit (accuracy; the bar is {BAR})",
         alt="Eight panels: the mended models' losses fall to nearly 0, the sick ones' do not; each panel names the "
         "accuracy of the mended model.",
     )
@@ -1209,25 +1216,25 @@ with after("q3_5", "q3_10"):
 # You have all the parts of a Transformer on the table, and you have seen how quietly each of them can
 # fail. In **homework 4** an encoder and a decoder made of these layers learn to translate.
 #
-# - Ba, Kiros and Hinton (2016), [*Layer normalization*](https://arxiv.org/abs/1607.06450): 3.1, invented
+# - Ba, Kiros and Hinton (2016), [*Layer normalization*](https://arxiv.org/abs/1607.06450): @q3_1, invented
 #   for recurrent networks.
 # - Ioffe and Szegedy (2015), [*Batch normalization: accelerating deep network training by reducing
-#   internal covariate shift*](https://arxiv.org/abs/1502.03167): 3.3. Its explanation by "covariate
+#   internal covariate shift*](https://arxiv.org/abs/1502.03167): @q3_3. Its explanation by "covariate
 #   shift" has been disputed since (Santurkar and others, 2018, [*How does batch normalization help
 #   optimization?*](https://arxiv.org/abs/1805.11604)).
 # - Vaswani and others (2017), [*Attention is all you need*](https://arxiv.org/abs/1706.03762): blocks,
 #   post-norm and sinusoids in one short paper.
 # - Su and others (2021), [*RoFormer: enhanced Transformer with rotary position
-#   embedding*](https://arxiv.org/abs/2104.09864): the rotation of 3.5 put into attention itself.
+#   embedding*](https://arxiv.org/abs/2104.09864): the rotation of @q3_5 put into attention itself.
 # - Xiong and others (2020), [*On layer normalization in the Transformer
 #   architecture*](https://arxiv.org/abs/2002.04745): pre-norm, post-norm and warm-up, with the proof
 #   behind our picture. Liu and others (2020), [*Understanding the difficulty of training
 #   Transformers*](https://arxiv.org/abs/2004.08249), tells a second half of the story.
 # - Hendrycks and Gimpel (2016), [*Gaussian error linear units*](https://arxiv.org/abs/1606.08415): GELU.
 # - Devlin and others (2019), [*BERT: pre-training of deep bidirectional Transformers for language
-#   understanding*](https://arxiv.org/abs/1810.04805): the classifier of 3.9, large and pre-trained.
+#   understanding*](https://arxiv.org/abs/1810.04805): the classifier of @q3_9, large and pre-trained.
 # - Karpathy (2019), [*A recipe for training neural
-#   networks*](https://karpathy.github.io/2019/04/25/recipe/): a debugger's habits, for 3.10.
+#   networks*](https://karpathy.github.io/2019/04/25/recipe/): a debugger's habits, for @q3_10.
 #
 # Before you hand in, restart the kernel, run everything from top to bottom, and look at the checks once
 # more.

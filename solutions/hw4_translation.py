@@ -6,7 +6,7 @@
 #     name: python3
 # ---
 
-# %% [markdown]
+# %% [markdown] summary="training, greedy and beam search, cached decoding, BLEU"
 # # Homework 4: A translation Transformer
 #
 # Three homeworks of parts. In this one they become a machine: an encoder that reads a sentence, a decoder
@@ -43,14 +43,14 @@
 # what you might be seeing, then a hint, then the steps in words. Opening it costs nothing. Pictures that
 # need your answers appear as soon as the answers are there.
 #
-# Questions 4.11 and 4.12 ask for a few sentences instead of code, and a person reads them. They stand
+# Questions @q4_11 and @q4_12 ask for a few sentences instead of code, and a person reads them. They stand
 # where they belong, so the numbers do not run quite in order.
 #
 # Later questions may use your earlier answers. Where an earlier one is wrong, the later one is judged
 # with ours in its place too, so an error costs its points once.
 #
 # **Hand in the checkpoint** `hw4_translation.safetensors` that Part IV writes together with the notebook,
-# if your course lets you: 4.10 is judged by it.
+# if your course lets you: @q4_10 is judged by it.
 
 # %% [markdown]
 # ## The convention card
@@ -75,8 +75,9 @@ from torch import Tensor, nn
 
 from course_utils import Grader, after, pick_device, plots, seed_everything
 from course_utils.data import BOS, EOS, PAD, Pair, Vocabulary, multi30k
-from course_utils.torch_weights import decoder_layer_state, encoder_layer_state
-from course_utils.training import (
+from course_utils.instruments.torch_match import decoder_layer_state, encoder_layer_state
+from course_utils.instruments.work import count_work
+from course_utils.notebook.training import (
     Curves,
     EarlyStop,
     autocast_for,
@@ -86,7 +87,6 @@ from course_utils.training import (
     save_checkpoint,
     to_device,
 )
-from course_utils.work import count_work
 
 plt.rcParams["figure.dpi"] = 100  # for pictures of your own
 seed_everything(0)
@@ -117,10 +117,10 @@ print(f"training will run on: {device}")
 # %% [markdown]
 # ## Part I. From sentences to a model
 #
-# The task itself, its sizes and its scores come from `course_utils/translation.py`: short, and worth reading once.
+# The task itself, its sizes and its scores come from `course_utils/hw4/translation.py`: short, and worth reading once.
 
 # %%
-from course_utils.translation import (
+from course_utils.hw4.translation import (
     BETAS,
     CHECKPOINT,
     MAX_LEN,
@@ -156,7 +156,7 @@ print(f"{len(data.source)} English and {len(data.target)} German tokens")
 print(data.target.encode(data.train[0][1]))
 
 # %% [markdown] question="q4_1"
-# ### 4.1 Padding and shifting
+# ### Padding and shifting
 #
 # Sentences have different lengths, and a tensor has not. So short sentences are filled up **on the right**
 # with `pad_id`, to the length of the longest in the batch, and a mask says which places are filling.
@@ -240,7 +240,7 @@ with after("q4_1"):
     )
 
 # %% [markdown] question="q4_2"
-# ### 4.2 The Transformer
+# ### The Transformer
 #
 # You have all the layers. The model is the wiring. Write $E_s$ and $E_t$ for the two embedding tables, $D$ for
 # `d_model`, and $PE$ for the sinusoidal positions, which begin with place 0 on both sides.
@@ -276,7 +276,7 @@ with after("q4_1"):
 # (`nn.LayerNorm`); a second name for the tied weight is allowed, other parameters are not. The table of
 # positions, for up to `max_len` places, is a **buffer**: it moves with the model to another device or dtype, and
 # is not trained. `dropout` goes to all layers, and, if you like, as in the paper and in our solution, onto the sum of
-# embedding and position. Padding in `tgt` needs no mask (3.8 says why). It must agree with `nn.Transformer`, which
+# embedding and position. Padding in `tgt` needs no mask (@q3_8 says why). It must agree with `nn.Transformer`, which
 # **you may not use** here, nor `nn.TransformerEncoder`, `nn.TransformerDecoder` or their layers.
 #
 # To check yourself: with `Transformer(11, 13, 8, 2, 16, 1)` there are 1,728 trained numbers: $24 \cdot 8 = 192$ in
@@ -403,11 +403,11 @@ with after("q4_1", "q4_2"):
 # %% [markdown]
 # ## Part II. Training
 #
-# A model that is only wired up knows nothing. It needs a loss that says how far off it is (4.3), a learning rate
-# that is neither too large at the start nor too small later (4.4), and a loop that applies both (4.5).
+# A model that is only wired up knows nothing. It needs a loss that says how far off it is (@q4_3), a learning rate
+# that is neither too large at the start nor too small later (@q4_4), and a loop that applies both (@q4_5).
 
 # %% [markdown] question="q4_3"
-# ### 4.3 Label smoothing
+# ### Label smoothing
 #
 # Cross-entropy asks for certainty: the loss goes on falling while the right logit grows without bound. Label
 # smoothing (Szegedy 2016) asks for a little less. With $V$ words and smoothing $\varepsilon$, the target is no
@@ -483,10 +483,10 @@ with after("q4_3"):
     print(f"the best logit for smoothing 0.1: {best:.1f}; exactly, {math.log(36 * 0.9 / 0.1 + 1):.2f}")
 
 # %% [markdown] question="q4_4"
-# ### 4.4 Warm-up
+# ### Warm-up
 #
 # Adam divides by an average of past gradients, and in the first steps there is hardly a past. Large steps on such
-# evidence can spoil a Transformer for good (most of all a post-norm one, 3.7). The paper of 2017 therefore raises
+# evidence can spoil a Transformer for good (most of all a post-norm one, @q3_7). The paper of 2017 therefore raises
 # the rate in a straight line for `warmup` steps, and then lets it fall like one over the root of the step:
 #
 # $$\mathrm{rate}(s) = D^{-1/2} \cdot \min\!\big(s^{-1/2},\; s \cdot w^{-3/2}\big).$$
@@ -532,7 +532,7 @@ with after("q4_4"):
     print(f"our run below: {RATE} times the schedule with warm-up {WARMUP}, so the peak is {peak:.4f}")
 
 # %% [markdown] question="q4_5"
-# ### 4.5 The training loop
+# ### The training loop
 #
 # One step of training, in the order in which nothing goes wrong:
 #
@@ -545,7 +545,7 @@ with after("q4_4"):
 #
 # Write
 #
-# - `train_step(model, batch, optimizer, pad_id)`, with `batch = (src, src_padding, inputs, labels)` as 4.1 makes
+# - `train_step(model, batch, optimizer, pad_id)`, with `batch = (src, src_padding, inputs, labels)` as @q4_1 makes
 #   them, the first two `[B, S]` and the last two `[B, T]`: one step as above with the loss
 #   `smoothed_loss(logits, labels, pad_id)`, its smoothing at the default (the plain loss is right too). Padding in the
 #   source is where `src_padding` says, and among the labels where `pad_id` stands. It returns that loss, the one
@@ -636,7 +636,7 @@ with after("q4_1", "q4_2", "q4_3", "q4_4", "q4_5"):
     print(f"loss after 120 steps {losses[-1]:.3f}, least possible {least:.3f}")
 
 # %% [markdown] explain="q4_11" points=3 minutes=8 difficulty=2
-# ### 4.11 In your own words: the loss that was too good
+# ### In your own words: the loss that was too good
 #
 # A friend trains a translation Transformer, and is delighted: the loss is at its minimum after a few hundred
 # steps, on held-out sentences too. But decoding gives the same word again and again. It turns out that the
@@ -674,7 +674,7 @@ with after("q4_1", "q4_2", "q4_3", "q4_4", "q4_5"):
 # - **no sentence notices the others in its batch**, nor how much padding it was given.
 
 # %% [markdown] question="q4_6"
-# ### 4.6 Greedy decoding
+# ### Greedy decoding
 #
 # Begin with BOS. Ask for the logits of the next word, take the largest, append it, ask again:
 #
@@ -688,7 +688,7 @@ with after("q4_1", "q4_2", "q4_3", "q4_4", "q4_5"):
 # gave EOS); `max_len` 2 gives `[7, 8]` too, unfinished; `max_len` 1 gives `[7]`.
 #
 # Write `greedy_decode(model, src, src_padding, bos_id, eos_id, max_len)`. It is enough to encode the source
-# once, before the first step (4.8 will ask for that).
+# once, before the first step (@q4_8 will ask for that).
 
 # %% question="q4_6" points=8 minutes=20 difficulty=2 uses=["q4_2"]
 @torch.no_grad()
@@ -723,7 +723,7 @@ def greedy_decode(
 # who has written EOS; leave the loop if all have. Cut each row at its first EOS.
 
 # %% [markdown] question="q4_7"
-# ### 4.7 Beam search
+# ### Beam search
 #
 # Greedy takes the best word now, and may regret it. Suppose the first word is A with probability 0.5 or B with
 # 0.4; after A the best sentence goes on with 0.4, after B with 0.9. Greedy takes A and gets
@@ -754,7 +754,7 @@ def greedy_decode(
 # $\ln 0.36 = -1.022$.
 #
 # Write `beam_search(model, src, src_padding, bos_id, eos_id, max_len, width, length_penalty)`, with the form of
-# result as in 4.6. Searching sentence by sentence is fine.
+# result as in @q4_6. Searching sentence by sentence is fine.
 
 # %% question="q4_7" points=14 minutes=50 difficulty=4 uses=["q4_2", "q4_6"]
 @torch.no_grad()
@@ -844,10 +844,10 @@ with after("q4_6", "q4_7", what="experiment"):
         print(f"width {width}, alpha {alpha:g}:", [names[i] for i in beam_search(*asked, width, alpha)[0]])
 
 # %% [markdown] question="q4_8"
-# ### 4.8 Greedy decoding with a cache
+# ### Greedy decoding with a cache
 #
 # `greedy_decode` computes the whole decoder for all words so far, in every step, and throws all but the last row
-# away. In 2.7 you saw that nothing of this is needed. Under the causal mask the keys and values of old words do
+# away. In @q2_7 you saw that nothing of this is needed. Under the causal mask the keys and values of old words do
 # not change, so each decoder layer keeps them; and the keys and values of the **memory** do not change at all, so
 # each layer can project them **once**, before the first step. A step then handles one word for each sentence, in
 # pre-norm:
@@ -859,8 +859,8 @@ with after("q4_6", "q4_7", what="experiment"):
 # 4. $x \leftarrow x + \mathrm{ff}(\mathrm{norm3}(x))$;
 # 5. after the last layer $\mathrm{norm}_d$, logits, argmax.
 #
-# Write `cached_greedy_decode(model, src, src_padding, bos_id, eos_id, max_len)` with exactly the output of 4.6. It
-# may rely on the names inside the model: those of 4.2, the layers' `self_attn`, `cross_attn`, `ff`, `norm1`, `norm2`,
+# Write `cached_greedy_decode(model, src, src_padding, bos_id, eos_id, max_len)` with exactly the output of @q4_6. It
+# may rely on the names inside the model: those of @q4_2, the layers' `self_attn`, `cross_attn`, `ff`, `norm1`, `norm2`,
 # `norm3`, and the attentions' `q_proj`, `k_proj`, `v_proj`, `o_proj`, `n_heads`. Work is counted: the encoder runs
 # once, only the new word goes through the decoder's layers, and the work of a step is linear in what has been
 # written. (Projecting the memory once and not in every step is good to have, and the picture below shows it.)
@@ -949,10 +949,10 @@ with after("q4_2", "q4_6", "q4_8"):
     print(f"64 words: {a / 1e6:.1f} million FLOPs without, {b / 1e6:.1f} with a cache, {a / b:.0f} times less")
 
 # %% [markdown] question="q4_9"
-# ### 4.9 Where the work goes
+# ### Where the work goes
 #
 # A translator has three kinds of attention. The source has $M$ words, the target $N$, the width (our $D$) is $k$.
-# Count as in 2.5: multiply-adds times 2 of all matrix products of one `MultiHeadAttention`, the four projections and the two
+# Count as in @q2_5: multiply-adds times 2 of all matrix products of one `MultiHeadAttention`, the four projections and the two
 # products, for one sentence and **one** layer; no softmax, no bias; a mask saves nothing. With $T$ queries and $S$
 # keys and values that was
 #
@@ -1064,7 +1064,7 @@ with after("q4_1", "q4_2", "q4_3", "q4_4", "q4_5", "q4_6", what="training run"):
                     alt="Exact match rises from almost nothing after 100 steps to nearly 1 after 200, and stays there.")
 
 # %% [markdown] question="q4_10"
-# ### 4.10 Evaluation
+# ### Evaluation
 #
 # The loss says how well the model continues *right* beginnings. Whether it translates, only decoding can tell. Three
 # scores, each for a whole set of sentences:
@@ -1087,9 +1087,10 @@ with after("q4_1", "q4_2", "q4_3", "q4_4", "q4_5", "q4_6", what="training run"):
 # **How this question is judged.** A small part: the function, on models of known quality. The larger part: that your
 # model *learned*. If you handed in `hw4_translation.safetensors`, it is loaded into your `Transformer` with the sizes
 # `SIZES`, translates numbers that were not in `data.train` with your `greedy_decode`, and its exact match counts.
-# Without one (or if it does not load), your parts train for 200 steps on numbers below ten thousand
-# (`train_briefly` in `course_utils/translation.py`), and the loss and the exact match after that count. Right models
-# pass either with a wide margin.
+# Without one (or if it does not load, or falls short), your parts train a smaller model for 100 steps on numbers below
+# ten thousand (`train_briefly` in `course_utils/hw4/translation.py`), whose words are numbered anew in each grading, and
+# the loss and the exact match after that count. Both are computed from the model's weights. Right models pass either
+# with a wide margin.
 
 # %% question="q4_10" points=8 minutes=20 difficulty=2 uses=["q4_1", "q4_2", "q4_3", "q4_4", "q4_5", "q4_6"] limits={"wall": 120, "cpu": 300}
 def evaluate_translation(
@@ -1198,7 +1199,7 @@ with after("q4_1", "q4_2", "q4_6", "q4_7", what="picture"):
         print({f"width {w}": f"score {s:.4f}, exact {r:.2f}" for w, s, r in zip(widths, score, right, strict=True)})
 
 # %% [markdown] explain="q4_12" points=3 minutes=8 difficulty=2
-# ### 4.12 In your own words: three scores, one model
+# ### In your own words: three scores, one model
 #
 # A system translates invoices. On a test set it has exact match 0.61, BLEU 93 and chrF 96, and its maker writes
 # "translation quality above 90 percent". Would you let it print the sums? Explain what each score does not see, why a

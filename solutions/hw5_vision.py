@@ -6,7 +6,7 @@
 #     name: python3
 # ---
 
-# %% [markdown]
+# %% [markdown] summary="patches, pooling, training, ViT against CNN, where it looks"
 # # Homework 5: A Vision Transformer with MAP pooling
 #
 # For thirty years most networks that looked at pictures were convolutional: they slid small filters over the
@@ -43,13 +43,13 @@
 # what you might be seeing, then a hint, then the steps in words. Opening it costs nothing. Pictures that
 # need your answers appear as soon as the answers are there.
 #
-# Questions 5.9 and 5.10 ask for a few sentences instead of code, and a person reads them. They stand
+# Questions @q5_9 and @q5_10 ask for a few sentences instead of code, and a person reads them. They stand
 # where they belong, so the numbers do not run quite in order.
 #
 # Later questions may use your earlier answers. Where an earlier one is wrong, the later one is judged
 # with ours in its place too, so an error costs its points once.
 #
-# Answers 5.1 to 5.5 and the CNN of 5.7 are parts of models, so gradients must flow through them: stay in
+# Answers @q5_1 to @q5_5 and the CNN of @q5_7 are parts of models, so gradients must flow through them: stay in
 # PyTorch there, and do not `detach`. Nothing may be made on a fixed device.
 #
 # With the environment variable `COURSE_FAST=1` every training run below is shortened to seconds: good for
@@ -58,7 +58,7 @@
 # %% [markdown]
 # ## The convention card
 #
-# The same in every homework. There is one exception, in 5.4: an eps and a GELU that are not ours to
+# The same in every homework. There is one exception, in @q5_4: an eps and a GELU that are not ours to
 # choose.
 
 # %% [markdown] card=true
@@ -85,19 +85,8 @@ seed_everything(0)
 grader = Grader("hw5_vision")
 
 # %%
-from course_utils.bias_experiments import last_feature_map, reach, shift
-from course_utils.training import (
-    Curves,
-    EarlyStop,
-    autocast_for,
-    fast,
-    load_checkpoint,
-    loader,
-    progress,
-    save_checkpoint,
-    to_device,
-)
-from course_utils.vision import (
+from course_utils.hw5.bias_experiments import last_feature_map, reach, shift
+from course_utils.hw5.vision import (
     BAR,
     BATCH,
     CHECKPOINT,
@@ -113,6 +102,17 @@ from course_utils.vision import (
     own_images,
     steps_from,
     train_small,
+)
+from course_utils.notebook.training import (
+    Curves,
+    EarlyStop,
+    autocast_for,
+    fast,
+    load_checkpoint,
+    loader,
+    progress,
+    save_checkpoint,
+    to_device,
 )
 
 print("computing on", pick_device())
@@ -161,7 +161,7 @@ plots.images(
 # an edge or a corner.
 
 # %% [markdown] question="q5_1"
-# ### 5.1 Patches
+# ### Patches
 #
 # Cut an image of $H \times W$ pixels and $C$ channels into squares of $P \times P$ pixels that do not
 # overlap. There are $N = (H/P)(W/P)$ of them. Patch $n$ stands in row $\lfloor n / (W/P) \rfloor$ of the grid
@@ -234,7 +234,7 @@ with after("q5_1"):
                  alt="The sixteen squares in two rows, in reading order: some are empty, some hold part of a stroke.")
 
 # %% [markdown] question="q5_2"
-# ### 5.2 Where is the convolution in a ViT?
+# ### Where is the convolution in a ViT?
 #
 # A patch becomes a token by one linear map, the same for all patches:
 #
@@ -255,7 +255,7 @@ with after("q5_1"):
 #
 # - the module `PatchEmbedding(patch, channels, d_model)` with `forward(images)`: `[B, C, H, W]` to `[B, N,
 #   D]`. Its only parameters are those of `proj`, an `nn.Linear(channels * patch * patch, d_model)`, applied
-#   to the patches of 5.1 in their order;
+#   to the patches of @q5_1 in their order;
 # - `as_convolution(embedding)`: an `nn.Conv2d` that computes the same map. It takes images `[B, C, H, W]` to
 #   `[B, D, H/P, W/P]`, and entry $(r, s)$ of that grid is the token of the patch in row $r$ and column $s$.
 #   Its weights are those of `proj` (copied or shared) in the same dtype and on the same device.
@@ -294,7 +294,7 @@ def as_convolution(embedding: PatchEmbedding) -> nn.Conv2d:
 
 # %% [markdown] help="q5_2"
 # symptom: The convolution has one output for each pixel: its stride is 1. Right for one channel, wrong for
-# three: the rows of `proj.weight` are in the order of 5.1, channel first, and so are convolution filters.
+# three: the rows of `proj.weight` are in the order of @q5_1, channel first, and so are convolution filters.
 # Wrong in float64 only: the new layer was made in float32.
 #
 # hint: `nn.Conv2d` keeps its filters as `[D, C, P, P]`. A row of `proj.weight` is one such filter, flattened.
@@ -327,7 +327,7 @@ with after("q5_1", "q5_2"):
                  alt="Six maps of 7 by 7 values: the first is a coarse image of the digit, the others show edges.")
 
 # %% [markdown] question="q5_3"
-# ### 5.3 Positions that stretch
+# ### Positions that stretch
 #
 # Shuffled patches are the same to attention, so each token gets a learned vector for its place: a parameter
 # `positions` of shape `[1, N, D]`, one row for each patch. Sinusoids would do as well; learned ones are the
@@ -413,7 +413,7 @@ with after("q5_3"):
 #   others, 2019).
 
 # %% [markdown] question="q5_4"
-# ### 5.4 MAP pooling
+# ### MAP pooling
 #
 # One learned vector, the **probe** $p$, asks all tokens one question. It is the query; the tokens are keys
 # and values. Then a norm and a small MLP on a residual road, as in an encoder layer:
@@ -439,7 +439,7 @@ with after("q5_3"):
 # | `norm` | `nn.LayerNorm` with **`eps=1e-6`** |
 # | `mlp` | has `fc1` (`D` to `mlp_ratio * D`) and `fc2` (back); between them the GELU **approximated by tanh** |
 #
-# It is best to call `attn` once, with all images of the batch: then 5.8 can listen there.
+# It is best to call `attn` once, with all images of the batch: then @q5_8 can listen there.
 #
 # The last two rows are the exception to our card: published heads were trained with this eps and this GELU,
 # and weights are only worth something in the function that they were trained in. At $z = 1$ the exact GELU is
@@ -511,7 +511,7 @@ with after("q5_4"):
     )
 
 # %% [markdown] question="q5_5"
-# ### 5.5 The Vision Transformer
+# ### The Vision Transformer
 #
 # All the parts are there:
 #
@@ -535,13 +535,13 @@ with after("q5_4"):
 # `pool` is `"cls"` (read the class token), `"gap"` (mean of the patch tokens) or `"map"`; anything else is a
 # `ValueError` when the model is made. Images of **another size**, square or not, as long as `patch` divides
 # it, use `resize_positions` to their own grid. A size that `patch` does not divide is a `ValueError`, as in
-# 5.1.
+# @q5_1.
 
 # %% [markdown]
 # Starting values are yours to choose, and one choice matters more than one would think: that of the
 # positions. Ours are drawn with a standard deviation of 0.3, about as loud as the embedded patches. Drawn
 # with 0.02, as is the custom for long training runs, they are a whisper that the layers must first learn to
-# hear, and a short run is over before they do: eight epochs on the 8 by 8 digits of 5.6 ended at an accuracy
+# hear, and a short run is over before they do: eight epochs on the 8 by 8 digits of @q5_6 ended at an accuracy
 # of 0.53 with 0.02, and of 0.91 with 0.3.
 #
 # Count, for the sizes that we shall train (`SIZES`: $P = 4$, $C = 1$, $D = 64$, four heads, $d_{ff} = 128$,
@@ -620,7 +620,7 @@ with after("q5_1", "q5_2", "q5_3", "q5_4", "q5_5"):
 # and then we look at what it has learned.
 
 # %% [markdown] question="q5_6"
-# ### 5.6 Training
+# ### Training
 #
 # A good training loop is short, and it is the same for every classifier and every device. Write
 #
@@ -646,10 +646,10 @@ with after("q5_1", "q5_2", "q5_3", "q5_4", "q5_5"):
 # %% [markdown]
 # Which further parameters `train_classifier` has is up to you; **all need defaults**. Where yours has one
 # named `epochs` (or `steps`), the grader says how many it wants; all else is left at your defaults. So choose
-# a default rate that learns: the grader trains your `ViT` of the sizes `SMALL` for `SMALL_STEPS` = 300 steps
-# of 64 images, and wants to see that it learned (ours ends at 0.90, guessing would be 0.10, and the bar lies
-# well below what right answers reach). Ours returns the loss of each step, and has two more parameters. The
-# cells below use them where yours has them too:
+# a default rate that learns: the grader trains your `ViT` of the sizes `SMALL` for 80 steps of 64 images of ten
+# signs that are drawn anew in each grading, and wants to see that it learned (ours ends at 1.00, guessing would
+# be 0.10, and the bar lies well below what right answers reach). Ours returns the loss of each step, and has
+# two more parameters. The cells below use them where yours has them too:
 #
 # - `checkpoint`: a path. After each epoch the model and the optimizer are saved there (`save_checkpoint(path,
 #   model, optimizer, step)`); and if the file is there at the start, the run goes on from it (`step =
@@ -661,7 +661,7 @@ with after("q5_1", "q5_2", "q5_3", "q5_4", "q5_5"):
 # **The goal**: a `ViT(**SIZES)` trained on the 4,000 digits that gets at least 0.93 (`BAR`) of the 1,000
 # held-out ones right. A linear classifier on the pixels gets 0.89. Hand in your trained model as
 # `hw5_vision.safetensors` beside the notebook, saved by `save_checkpoint` (or any safetensors file with the
-# names of 5.5), of any of the three pools: the larger part of the points for learning is then given for that
+# names of @q5_5), of any of the three pools: the larger part of the points for learning is then given for that
 # file. Without one, the small run above counts.
 
 # %% question="q5_6" points=14 minutes=45 difficulty=3 uses=["q5_1", "q5_2", "q5_3", "q5_4", "q5_5"] limits={"wall": 120}
@@ -882,7 +882,7 @@ with after("q5_1", "q5_2", "q5_3", "q5_4", "q5_5", "q5_6", what="training"):
                "between 0.90 and 0.93.")
 
 # %% [markdown] explain="q5_10" points=3 minutes=8 difficulty=2
-# ### 5.10 In your own words: is the class token obsolete?
+# ### In your own words: is the class token obsolete?
 #
 # A blog says: "The class token was a historical accident. Average pooling is simpler, MAP is better, so
 # nobody should use a class token any more." Comment in about five sentences. A good answer says what each of
@@ -915,7 +915,7 @@ with after("q5_1", "q5_2", "q5_3", "q5_4", "q5_5", "q5_6", what="training"):
 # "inductive bias" means, and it should matter most when data are scarce.
 
 # %% [markdown] question="q5_7"
-# ### 5.7 ViT against CNN, as the training set grows
+# ### ViT against CNN, as the training set grows
 #
 # Write
 #
@@ -1006,7 +1006,7 @@ with after("q5_1", "q5_2", "q5_3", "q5_4", "q5_5", "q5_6", "q5_7", what="trainin
 # %% [markdown]
 # **Equivariance.** We move test digits by some pixels (what leaves at one side comes back at the other;
 # digits have a wide empty border) and ask the models, trained on centred digits only. By three pixels our
-# small ViT fell from 0.90 to 0.52, the CNN from 0.93 to 0.91. The third curve is the large ViT of 5.6, which
+# small ViT fell from 0.90 to 0.52, the CNN from 0.93 to 0.91. The third curve is the large ViT of @q5_6, which
 # saw digits moved by up to two pixels: it holds out for as many, and then falls too. It has learned what it
 # was shown, and not the principle.
 #
@@ -1078,7 +1078,7 @@ with after("q5_1", "q5_2", "q5_3", "q5_4", "q5_5", "q5_6", "q5_7"):
     )
 
 # %% [markdown] explain="q5_9" points=3 minutes=8 difficulty=3
-# ### 5.9 In your own words: what was thrown away with the convolution?
+# ### In your own words: what was thrown away with the convolution?
 #
 # "A Vision Transformer has no inductive bias, that is why it needs 300 million images." Correct this
 # sentence, in about five sentences. A good answer names what a CNN takes for granted and a ViT does not, uses
@@ -1109,7 +1109,7 @@ with after("q5_1", "q5_2", "q5_3", "q5_4", "q5_5", "q5_6", "q5_7"):
 # then tests how far such pictures can be trusted.
 
 # %% [markdown] question="q5_8"
-# ### 5.8 Rollout and MAP attention
+# ### Rollout and MAP attention
 #
 # Attention weights are there for the looking, but a single layer's weights say where *that layer's* tokens
 # come from, and these are mixtures already. **Attention rollout** (Abnar 2020) follows the mixing through all
@@ -1285,7 +1285,7 @@ with after("q5_1", "q5_2", "q5_3", "q5_4", "q5_5", "q5_6", "q5_8"):
 # others know.
 #
 # - Dosovitskiy and others (2021), [*An image is worth 16x16 words: Transformers for image recognition at
-#   scale*](https://arxiv.org/abs/2010.11929): the Vision Transformer, and the experiment of 5.7 at full
+#   scale*](https://arxiv.org/abs/2010.11929): the Vision Transformer, and the experiment of @q5_7 at full
 #   size.
 # - Beyer, Zhai and Kolesnikov (2022), [*Better plain ViT baselines for
 #   ImageNet-1k*](https://arxiv.org/abs/2205.01580): small changes, large effect; average pooling instead

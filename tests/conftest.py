@@ -26,7 +26,7 @@ SOURCE = '''\
 import torch
 
 # %% [markdown] question="q9_1"
-# ## 9.1 Twice
+# ## Twice
 # Return twice the number.
 
 # %% question="q9_1" points=60 minutes=5 difficulty=1
@@ -44,7 +44,7 @@ def twice(x):
 # pseudo-code: add the number to itself
 
 # %% [markdown] question="q9_2"
-# ## 9.2 Half
+# ## Half
 # Return half the number.
 
 # %% question="q9_2" points=40 minutes=5 difficulty=1
@@ -63,7 +63,7 @@ def half(x):
 '''
 
 CHECK = '''\
-from course_utils.checking import same
+from course_utils.checking.compare import same
 
 
 def test_{name}_of_four({name}):
@@ -76,7 +76,7 @@ def probe_{name}({name}):
 '''
 
 HIDDEN = '''\
-from course_utils.checking import same
+from course_utils.checking.compare import same
 
 
 def test_{name}_of_anything({name}, reference, rng):
@@ -179,7 +179,7 @@ def run_release(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Any]:
     from autograder.builder.notebooks import student_cells
     from autograder.builder.release import release_files
     from autograder.homework import read_homework
-    from course_utils.checks import GRADING
+    from course_utils.notebook.grader import GRADING
 
     @functools.cache
     def run(name: str, solved: bool) -> Any:

@@ -6,21 +6,26 @@ import ast
 import os
 import re
 import subprocess
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import nbformat
 import pytest
+import torch
 from nbgrader.nbgraderformat import MetadataValidator
 
-from autograder.builder import write as writing
+from autograder import write as writing
 from autograder.builder.notebooks import FOLD, solution_notebook, source_notebook, student_notebook
 from autograder.builder.release import release_files
-from autograder.builder.write import stale, write
 from autograder.homework import BEGIN, END, Homework, homework_names, read_homework
+from autograder.judge.diagnosis import Diagnostician, _settled, stored
 from autograder.places import ASSIGNMENTS
-from course_utils.unpacking import read_zip
+from autograder.write import stale, write
+from course_utils.explain.fingerprints import fingerprint
+from course_utils.explain.sealed_prints import FILE, FIRST_LINE, unpack
+from course_utils.terminal.safe_zip import read_zip
 
 Run = Callable[..., Any]
 
@@ -140,8 +145,9 @@ def test_the_release_holds_the_assignment_and_course_utils_and_nothing_of_staff(
     assert original == {name: files[f"{homework.name}/{name}"] for name in handed_out}
     secret = staff_pieces(homework)
     assert len(secret) > 8 * len(homework.questions)
+    assert f"{homework.name}/tests/{FILE}" in files
     for path, content in files.items():
-        text = content.decode()
+        text = told_in(content) if path.endswith(FILE) else content.decode()
         lines = stripped(text)
         found = secret & (set(zip(lines, lines[1:], strict=False)) | {(line,) for line in lines})
         assert not found, f"{path} holds staff's lines: {sorted(found)[:3]}"
@@ -149,19 +155,59 @@ def test_the_release_holds_the_assignment_and_course_utils_and_nothing_of_staff(
         assert not re.search(r"^\s*(from|import) (autograder|solutions)", text, re.MULTILINE), path
 
 
+def told_in(content: bytes) -> str:
+    """All text in a file of mistakes."""
+    known = unpack(content).values()
+    hints = [f"{mistake.label}\n{mistake.hint}" for catalogue in known for mistake in catalogue.mistakes]
+    return "\n".join([*hints, *(catalogue.probes for catalogue in known)])
+
+
 def test_the_release_holds_no_reference_values(homework: Homework) -> None:
     """Fingerprints of mistakes ship, those of the right answer do not: on no probe do they agree with it."""
-    from autograder.judge.diagnosis import Diagnostician, stored_prints
-    from course_utils.fingerprints import matches
-
     diagnostician = Diagnostician(homework)
     for question in homework.questions:
         right = diagnostician._prints(question.id, "")
-        stored = stored_prints(ASSIGNMENTS / homework.name / "tests" / f"{question.id}.py")
-        assert stored
-        for label, prints in stored.items():
-            for probe, value in prints.items():
-                assert not matches(value, right[probe]), f"{question.id} {label} {probe}"
+        known = stored(ASSIGNMENTS / homework.name, question.id)
+        assert known and known.mistakes
+        for mistake in known.mistakes:
+            for probe, value in mistake.prints.items():
+                assert not value.fits(right[probe]), f"{question.id} {mistake.label} {probe}"
+
+
+def test_what_students_open_is_short_and_begins_with_the_checks(homework: Homework) -> None:
+    folder = ASSIGNMENTS / homework.name
+    known = unpack((folder / "tests" / FILE).read_bytes())
+    for question in homework.questions:
+        text = (folder / "tests" / f"{question.id}.py").read_text()
+        lines = text.splitlines()
+        assert len(lines) <= 400 and max(map(len, lines)) <= 160
+        assert all(line.startswith("# ") for line in lines[:2]) and lines[2].startswith('"""')
+        public, probes = homework.public_file(question.id).read_text(), known[question.id].probes
+        assert "def probe_" not in text and "def test_" not in probes
+        for node in ast.parse(public).body:
+            if isinstance(node, ast.FunctionDef | ast.ClassDef):
+                source = ast.get_source_segment(public, node)
+                assert (source in text) != (source in probes), "as its author wrote it, in one of the two"
+                assert (source in probes) >= node.name.startswith("probe_")
+        first = next(i for i, line in enumerate(public.splitlines()) if line.startswith(("def test_", "@pytest")))
+        assert lines.index("@explain.case") <= first + 20
+    size = sum(path.stat().st_size for path in (folder / "tests").iterdir())
+    assert size < 71_000 / 8 * len(homework.questions), "an eighth of what it was with fingerprints as text"
+
+
+def test_all_that_students_get_is_a_fifth_of_what_it_was_with_fingerprints_as_text() -> None:
+    names = homework_names()
+    size = sum(path.stat().st_size for name in names for path in (ASSIGNMENTS / name).rglob("*") if path.is_file())
+    assert size < 80_700 / 5 * sum(len(read_homework(name).questions) for name in names)
+
+
+def test_a_student_who_opens_the_file_of_mistakes_reads_one_line(homework: Homework) -> None:
+    content = (ASSIGNMENTS / homework.name / "tests" / FILE).read_bytes()
+    assert content.startswith(b"# Generated by `autograder build`")
+    for entries in homework.mistakes.values():
+        for entry in entries:
+            assert entry.label.encode() not in content and entry.text[:20].encode() not in content
+    assert len(content) < 60_000
 
 
 def test_the_hints_never_hold_the_solution(homework: Homework) -> None:
@@ -188,6 +234,42 @@ def test_build_then_check_then_edit_then_check_names_the_stale_file(tiny: Path, 
     told = build(tiny, "build", "--check")
     assert told.returncode == 1 and "assignments/hw9_tiny/hw9_tiny.ipynb is stale" in told.stdout
     assert "q9_9.py is stale" in told.stdout
+
+
+def test_a_file_of_mistakes_that_another_zlib_has_written_is_not_stale_and_a_damaged_one_is(
+    tiny: Path, build: Run
+) -> None:
+    assert build(tiny, "build").returncode == 0
+    file = tiny / "assignments" / "hw9_tiny" / "tests" / FILE
+    whole = file.read_bytes()
+    other = FIRST_LINE + zlib.compress(zlib.decompress(whole[len(FIRST_LINE) :]), 0)
+    file.write_bytes(other)
+    for options in ((), ("--anew",)):
+        assert build(tiny, "build", "--check", *options).returncode == 0
+        assert build(tiny, "build", *options).returncode == 0 and file.read_bytes() == other
+    for damaged in (whole[:-4], b"", None):
+        file.unlink() if damaged is None else file.write_bytes(damaged)
+        told = build(tiny, "build", "--check")
+        assert told.returncode == 1 and "assignments/hw9_tiny/tests/mistakes.dat is stale" in told.stdout
+        assert build(tiny, "build").returncode == 0 and unpack(file.read_bytes()) == unpack(whole)
+
+
+def test_a_changed_mistake_makes_the_file_of_mistakes_stale(tiny: Path, build: Run) -> None:
+    assert build(tiny, "build").returncode == 0
+    catalogue = tiny / "autograder" / "suites" / "hw9_tiny" / "mistakes" / "q9_1.py"
+    catalogue.write_text(catalogue.read_text().replace("x * 3", "x * 5"))
+    told = build(tiny, "build", "--check")
+    assert told.returncode == 1 and "tests/mistakes.dat is stale" in told.stdout and ".py is stale" not in told.stdout
+
+
+def test_last_digits_of_another_machine_change_no_print() -> None:
+    outputs = {"number": 0.1234567, "many": [i / 7 for i in range(9)], "few": [3.0, 0.0], "word": "dot"}
+    tensors = {name: torch.tensor(value) if name != "word" else value for name, value in outputs.items()}
+    old = _settled("q9_1", {name: fingerprint(value) for name, value in tensors.items()}, {})
+    for by, kept in ((1e-8, True), (1e-2, False)):
+        moved = {name: value * (1 + by) if name != "word" else value for name, value in tensors.items()}
+        new = _settled("q9_1", {name: fingerprint(value) for name, value in moved.items()}, old)
+        assert {name: new[name] == old[name] for name in new} == {name: kept or name == "word" for name in new}
 
 
 def test_a_broken_source_writes_nothing_and_exits_with_2(tiny: Path, build: Run) -> None:

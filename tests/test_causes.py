@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from autograder.suites.causes import same_or_because
-from course_utils.checking import Wrong
+from course_utils.checking.compare import Wrong
 
 TINY = torch.tensor([1e-9, 2e-9], dtype=torch.float64)
 

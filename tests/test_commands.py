@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-import course_utils.cli
+import course_utils.terminal.main
 from autograder.cli import main, parser
-from course_utils.completion import SHELLS, completion_script
+from course_utils.terminal.completion import SHELLS, completion_script
 
 TALKS_TO_PEOPLE_ALONE = {"autograder demo", "autograder completion"}
 
@@ -69,7 +69,7 @@ def test_an_interruption_ends_with_130(monkeypatch: pytest.MonkeyPatch, capsys: 
 
 
 def toy() -> argparse.ArgumentParser:
-    from course_utils.completion import offer
+    from course_utils.terminal.completion import offer
 
     made = argparse.ArgumentParser(prog="toy")
     made.add_argument("--level", choices=["low", "high"])
@@ -142,6 +142,6 @@ def test_the_staff_s_own_command_completes_homeworks() -> None:
 
 def test_students_get_the_same(capsys: pytest.CaptureFixture[str]) -> None:
     for shell in SHELLS:
-        assert course_utils.cli.main(["completion", shell]) == 0
+        assert course_utils.terminal.main.main(["completion", shell]) == 0
         script = capsys.readouterr().out
         assert "hw1_attention" in script and "submit" in script and "again" in script

@@ -13,13 +13,14 @@ import nbformat
 import pytest
 from nbgrader.nbgraderformat import MetadataValidator
 
+from autograder.answers import MAX_TEXT
 from autograder.builder.notebooks import solution_notebook, source_notebook, student_cells, student_notebook
 from autograder.errors import BadInput, BadSource
 from autograder.grading.by_hand import Sheet, read_sheet
 from autograder.grading.tables import FORMULA
 from autograder.homework import Homework, read_homework
 from autograder.judge.results import QuestionResult, Report
-from autograder.submission import MAX_TEXT, parse_submission
+from autograder.submission import parse_submission
 
 EXPLAIN = """
 # %% [markdown] explain="q9_3" points=3 minutes=8 difficulty=2
@@ -134,6 +135,25 @@ def test_the_answer_is_found_and_bounded(course: Path, text: str | None, ids: bo
     submission = parse_submission(raw, ".ipynb", read(course))
     assert submission.texts == {"q9_3": read_as}
     assert [line for line in submission.notes if "q9_3" in line and note in line] if note else True
+
+
+@pytest.mark.parametrize("kind", ["markdown", "raw", "code"])
+@pytest.mark.parametrize("above", [False, True])
+def test_words_in_a_new_cell_beside_the_empty_one_are_read_and_told(course: Path, kind: str, above: bool) -> None:
+    notebook = submitted(course, "YOUR ANSWER HERE")
+    place = notebook.cells.index(cell(notebook)) + (not above)
+    notebook.cells.insert(place, getattr(nbformat.v4, f"new_{kind}_cell")("Two halves make a whole."))
+    submission = parse_submission(nbformat.writes(notebook).encode(), ".ipynb", read(course))
+    assert submission.texts == {"q9_3": "Two halves make a whole."}
+    assert [one.kind for one in submission.assumptions] == ["text"]
+
+
+def test_the_course_s_own_cells_are_nobody_s_words(course: Path) -> None:
+    notebook = submitted(course, None)
+    notebook.cells.append(nbformat.v4.new_markdown_cell("# A tiny homework"))
+    notebook.cells.append(nbformat.v4.new_code_cell("x = 1"))
+    submission = parse_submission(nbformat.writes(notebook).encode(), ".ipynb", read(course))
+    assert submission.texts == {"q9_3": ""} and "no cell for the answer" in submission.notes[0]
 
 
 @pytest.fixture

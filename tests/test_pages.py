@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
-import math
 import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -14,12 +15,10 @@ from nbformat import NotebookNode
 
 from autograder.builder.contents import contents_markdown, reading_minutes
 from autograder.builder.notebooks import solution_notebook, student_notebook
-from autograder.errors import BadSource
+from autograder.builder.page_rules import CODE_LINES, TEXT_LINES, page_problems, screen_lines
+from autograder.errors import BadSource, Problem
 from autograder.homework import Homework, homework_names, read_homework
-
-CODE_LINES = 46  # at 1440 x 900 JupyterLab shows 779 pixels of a notebook: 17 a line of code
-TEXT_LINES = 36  # and some 20 a line of text with the space around it
-LINE = 110  # characters in a line of text there
+from autograder.places import REPOSITORY
 
 
 @pytest.fixture(scope="module", params=homework_names())
@@ -41,18 +40,6 @@ def headings(page: NotebookNode) -> list[tuple[int, str]]:
     html = "\n".join(markdown2html(text) for text in texts(page))
     opened = re.findall(r"<h(\d)([^>]*)>", html)
     return [(int(level), ElementTree.fromstring(f"<h {attributes}/>").attrib["id"]) for level, attributes in opened]
-
-
-def screen_lines(text: str) -> int:
-    """About how many lines a text takes on the page, its folded parts closed."""
-    lines = 0.0
-    for block in re.split(r"\n\s*\n", re.sub(r"<details>.*?</details>", "folded", text, flags=re.DOTALL)):
-        if block.startswith(("|", "```")):
-            parts = block.split("\n")
-        else:
-            parts = re.split(r"\n(?=- |\d+\. )", block)
-        lines += 0.7 + sum(math.ceil(len(re.sub(r"\]\([^)]*\)", "]", part)) / LINE) for part in parts)
-    return round(lines)
 
 
 def test_every_link_of_the_contents_leads_to_a_heading(homework: Homework, page: NotebookNode) -> None:
@@ -133,7 +120,7 @@ def test_staff_read_the_same_contents(homework: Homework, page: NotebookNode) ->
 def course(tiny: Path, words: int = 0, heading: str = "Half") -> Homework:
     """The tiny homework with a contents cell, so many words more, and another heading of its second question."""
     path = tiny / "solutions" / "hw9_tiny.py"
-    text = path.read_text().replace("# ## 9.1 ", "# ### 9.1 ").replace("# ## 9.2 Half", f"# ### 9.2 {heading}")
+    text = path.read_text().replace("# ## Twice", "# ### Twice").replace("# ## Half", f"# ### {heading}")
     more = " ".join(["word"] * words)
     cells = f"# %% [markdown] contents=true\n# here\n\n# %% [markdown]\n# ## Part I\n# {more}\n\n# %%\nimport torch"
     path.write_text(text.replace("# %%\nimport torch", cells))
@@ -154,12 +141,132 @@ def test_a_heading_that_no_link_reaches_is_told_with_its_line(tiny: Path, headin
     with pytest.raises(BadSource) as caught:
         contents_markdown(course(tiny, heading=heading))
     problem = caught.value.problems[0]
-    assert words in problem.what and f"# ### 9.2 {heading}" == problem.path.read_text().splitlines()[problem.line - 1]
+    assert words in problem.what and f"# ### {heading}" == problem.path.read_text().splitlines()[problem.line - 1]
 
 
 def test_two_equal_headings_are_told(tiny: Path) -> None:
     homework = course(tiny)
     path = tiny / "solutions" / "hw9_tiny.py"
-    path.write_text(path.read_text().replace("# ### 9.2 Half", "# ### 9.1 Twice"))
+    path.write_text(path.read_text() + "\n# %% [markdown]\n# ### 9.1 Twice\n")
     with pytest.raises(BadSource, match="two headings are '9.1 Twice'"):
         contents_markdown(read_homework(homework.name, tiny / "solutions", tiny / "autograder" / "suites"))
+
+
+def test_no_homework_breaks_a_rule_of_the_page(homework: Homework) -> None:
+    assert [str(problem) for problem in page_problems(homework)] == []
+
+
+OPENING = """# %% [markdown] summary="two sums"
+# # A tiny homework
+#
+# **When you are done, you will be able to**
+#
+# - double;
+# - halve;
+# - add;
+# - divide;
+# - stop.
+#
+# **What you need**: nothing.
+
+# %% [markdown] contents=true
+# here
+
+# %% [markdown] card=true
+# here
+
+# %% [markdown]
+# ## Part I
+"""
+CLOSING = """
+# %% [markdown]
+# ## What to read next
+#
+# - [*One*](https://a.org/1), [*two*](https://a.org/2), [*three*](https://a.org/3).
+# - [*Four*](https://a.org/4), [*five*](https://a.org/5), [*six*](https://a.org/6).
+#
+# Before you hand in, run everything once more.
+"""
+
+
+def good_page(tiny: Path) -> str:
+    """The source of the tiny homework as a page that breaks no rule."""
+    text = (tiny / "solutions" / "hw9_tiny.py").read_text()
+    text = text.replace("# %% [markdown]\n# # A tiny homework\n", OPENING).replace("# ## Twice", "# ### Twice")
+    text = text.replace("# ## Half", "# ### Half").replace("Return twice", "Write `twice(x)`: return twice")
+    return text.replace("Return half", "Write `half(x)`: return half") + CLOSING
+
+
+def problems_of(tiny: Path, text: str) -> list[Problem]:
+    (tiny / "solutions" / "hw9_tiny.py").write_text(text)
+    homework = read_homework("hw9_tiny", tiny / "solutions", tiny / "autograder" / "suites")
+    return list(page_problems(homework))
+
+
+def test_a_good_page_has_no_problem(tiny: Path) -> None:
+    assert problems_of(tiny, good_page(tiny)) == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "place", "words"),
+    [
+        ("# - stop.\n", "", "# %% [markdown] summary=", "opens with 4 abilities, fewer than 5"),
+        ("**What you need**", "By the way", "# %% [markdown] summary=", "does not say what one needs"),
+        (' summary="two sums"', "", "# %% [markdown]\n# # A tiny", "no summary for the table"),
+        (" contents=true", "", "# %% [markdown] summary=", "the contents do not follow"),
+        (" card=true", "", "# %% [markdown] summary=", "the convention card is nowhere"),
+        ("What to read next", "The end", "# %% [markdown]\n# ## The end", "the last text is not `## What to read"),
+        ("https://a.org/6", "page", "# %% [markdown]\n# ## What", "has 5 links, fewer than 6"),
+        ("Before you hand in", "Now", "# %% [markdown]\n# ## What", "nobody is told to run everything"),
+        ("# ## Part I\n", "# # Part I\n", "# # Part I", "is of level 1"),
+        ("# ## Part I\n", "#\n", "# ### Twice", "leaves out a level, from 1 to 3"),
+        ("import torch\n", "import torch\n" + "x = 1\n" * 46, "# %%\nimport", "takes 47 lines, more than the 46"),
+        ("# - stop.\n", "# - stop.\n" + "# - go.\n" * 40, "# %% [markdown] summary=", "more than the 36 of a"),
+        ("# ## Part I\n", "# ## Part I\n#\n# ![](a.png)\n", "# ![](a.png)", "a picture has no alt text"),
+        ("import torch\n", "import torch\nplots.bars(1)\n", "plots.bars", "`plots.bars` has no telling alt text"),
+        ("import torch\n", "import torch\nplt.show()\n", "plt.show", "`plt.show` draws a picture without alt"),
+        ("Write `half(x)`: return", "Return", '# %% [markdown] question="q9_2"', "does not say what to write"),
+        ("Write `half(x)`: return", "Write it: ", '# %% [markdown] question="q9_2"', "does not name `half`"),
+        ("# ## Part I\n", "# ## Part I\n#\n# ### `x`\n", "# ### `x`", "more than plain letters"),
+    ],
+)
+def test_a_broken_rule_is_told_with_line_and_remedy(tiny: Path, old: str, new: str, place: str, words: str) -> None:
+    text = good_page(tiny)
+    assert old in text
+    text = text.replace(old, new, 1)
+    told = [problem for problem in problems_of(tiny, text) if words in problem.what]
+    assert len(told) == 1, told
+    assert told[0].line == text[: text.index(place)].count("\n") + 1 and told[0].remedy
+
+
+def test_text_answer_and_help_stand_together(tiny: Path) -> None:
+    source = good_page(tiny)
+    _, text, answer, _ = re.split(r"^(?=# %%.*q9_1)", source, flags=re.MULTILINE)
+    moved = source.replace(answer, answer + "# %%\ny = 1\n\n")
+    assert any("the help of q9_1 does not stand right below" in problem.what for problem in problems_of(tiny, moved))
+    swapped = source.replace(text, "").replace(CLOSING, "\n" + text + CLOSING)
+    assert any("the text of q9_1 does not stand right above" in problem.what for problem in problems_of(tiny, swapped))
+
+
+def test_build_tells_what_would_be_better_and_builds(tiny: Path, commands: Callable[..., Any]) -> None:
+    told = commands(tiny)("autograder", "build")
+    assert told.code == 0 and (tiny / "assignments" / "hw9_tiny" / "hw9_tiny.ipynb").is_file()
+    assert "Warning: solutions/hw9_tiny.py:1: the page opens with 0 abilities, fewer than 5. List them" in told.out
+    (tiny / "solutions" / "hw9_tiny.py").write_text(good_page(tiny))
+    assert "Warning" not in commands(tiny)("autograder", "build").out
+
+
+def test_a_course_that_asks_for_it_is_refused_a_page_that_breaks_a_rule_but_not_a_draft(
+    tiny: Path, commands: Callable[..., Any]
+) -> None:
+    (tiny / "course.toml").write_text((REPOSITORY / "course.toml").read_text())
+    run = commands(tiny)
+    for arguments in (["build"], ["build", "--check"]):
+        told = run("autograder", *arguments)
+        assert told.code == 2 and not (tiny / "assignments").exists()
+        assert "solutions/hw9_tiny.py:1: the page opens with 0 abilities, fewer than 5. List them" in told.err
+    draft = run("autograder", "build", "--draft")
+    assert draft.code == 0 and "MISSING solutions/hw9_tiny.py:1: the page opens with 0 abilities" in draft.out
+    (tiny / "solutions" / "hw9_tiny.py").write_text(good_page(tiny))
+    told = run("autograder", "build")
+    assert told.code == 0 and "Warning" not in told.out, told.out + told.err

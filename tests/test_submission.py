@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import nbformat
 import pytest
 
+from autograder import submission as submission_module
+from autograder.answers import another_homework
 from autograder.builder.notebooks import student_cells
 from autograder.homework import Homework, read_homework
 from autograder.submission import BadSubmission, RunCell, definitions_only, parse_submission
@@ -67,6 +70,16 @@ def test_an_answer_without_its_id_is_found_by_the_name_it_defines(notebook, home
     assert "return 2 * x" in keeper(submission.cells, "twice").source
 
 
+@pytest.mark.parametrize("last", ["def twice(x):\n    return x + x", "def other(x):\n    pass"])
+def test_of_two_answered_cells_with_one_id_the_last_counts(notebook, homework, last: str) -> None:
+    first = answer(notebook, "q9_1")
+    mended = nbformat.v4.new_code_cell(last, metadata=first.metadata)
+    notebook.cells.insert(notebook.cells.index(first) + 1, mended)
+    submission = parse(notebook, homework)
+    (one,) = [one for one in submission.assumptions if one.kind == "duplicate"]
+    assert ("x + x" in keeper(submission.cells, "twice").source) == ("twice" in last) and one.not_taken
+
+
 def test_of_two_cells_with_one_id_the_answered_one_counts(notebook, homework) -> None:
     stub = nbformat.v4.new_code_cell('def twice(x):\n    raise NotImplementedError("q9_1: write your answer here")')
     stub.metadata = answer(notebook, "q9_1").metadata
@@ -81,6 +94,85 @@ def test_an_answer_in_a_new_cell_below_the_stub_counts(notebook, homework) -> No
     notebook.cells.append(nbformat.v4.new_code_cell(cell.source))
     cell.source = 'def twice(x):\n    raise NotImplementedError("q9_1: write your answer here")'
     assert "return 2 * x" in keeper(parse(notebook, homework).cells, "twice").source
+
+
+def renamed(notebook: nbformat.NotebookNode, source: str) -> nbformat.NotebookNode:
+    answer(notebook, "q9_1").source = source
+    return notebook
+
+
+@pytest.mark.parametrize(
+    ("source", "kind"),
+    [
+        ("def my_twice(x):\n    return 2 * x", "renamed"),
+        ("def help(a, b):\n    return a\n\ndef my_twice(x):\n    return 2 * x", "renamed"),
+        ("def my_twice(y):\n    return 2 * y", "misnamed"),
+        ("def one(x):\n    return 2 * x\n\ndef other(x):\n    return x", "misnamed"),
+        ("class Twice:\n    def __init__(self, x):\n        pass", "misnamed"),
+        ("def half(x):\n    return 2 * x", ""),
+        ("_twice = 2", ""),
+    ],
+)
+def test_an_answer_under_another_name_is_graded_where_it_is_the_one_that_fits(
+    notebook, homework, source: str, kind: str
+) -> None:
+    submission = parse(renamed(notebook, source), homework)
+    told = [one.kind for one in submission.assumptions if one.kind in ("renamed", "misnamed")]
+    assert told == ([kind] if kind else [])
+    kept = [cell for cell in submission.cells if "twice" in cell.keep]
+    assert [cell.source.endswith("twice = my_twice") for cell in kept] == ([True] if kind == "renamed" else [])
+    if kind:
+        assert "your cell defines" in submission.notes[0] and "expected `twice`" in submission.notes[0]
+
+
+def test_an_answer_under_another_name_is_only_told_where_the_course_says_so(notebook, homework, monkeypatch) -> None:
+    told = replace(submission_module.THE_COURSE, renamed_answers="told")
+    monkeypatch.setattr(submission_module, "THE_COURSE", told)
+    submission = parse(renamed(notebook, "def my_twice(x):\n    return 2 * x"), homework)
+    assert [one.kind for one in submission.assumptions] == ["misnamed"]
+    assert not any("twice" in cell.keep for cell in submission.cells)
+
+
+@pytest.mark.parametrize(("name", "kind"), [("my_twice", "renamed"), ("unlike", "misnamed")])
+def test_without_ids_an_answer_under_another_name_counts_where_the_names_are_alike(
+    notebook, homework, name: str, kind: str
+) -> None:
+    renamed(notebook, f"def {name}(x):\n    return 2 * x")
+    notebook.cells.remove(answer(notebook, "q9_2"))
+    notebook.cells.append(nbformat.v4.new_code_cell("def half(x):\n    return x / 2"))
+    for cell in notebook.cells:
+        cell.metadata = {}
+    kinds = [one.kind for one in parse(notebook, homework).assumptions]
+    assert sorted(kinds) == sorted(["elsewhere", kind])
+
+
+def test_an_answer_under_another_name_in_a_new_cell_below_the_stub_counts(notebook, homework) -> None:
+    cell = answer(notebook, "q9_1")
+    cell.source = 'def twice(x):\n    raise NotImplementedError("q9_1: write your answer here")'
+    new = nbformat.v4.new_code_cell("def twice_2(x):\n    return 2 * x")
+    notebook.cells.insert(notebook.cells.index(cell) + 1, new)
+    assert keeper(parse(notebook, homework).cells, "twice").source.endswith("twice = twice_2")
+
+
+@pytest.mark.parametrize("by", ["ids", "metadata", "title"])
+def test_another_homework_is_recognised(notebook, homework, tiny: Path, by: str) -> None:
+    (tiny / "solutions" / "hw8_other.py").write_text("# %% [markdown]\n# # Another homework\n")
+    another_homework.__globals__["_titles"].cache_clear()
+    for cell in notebook.cells:
+        meta = cell.metadata.pop("nbgrader", None)
+        if by == "ids" and meta:
+            cell.metadata["nbgrader"] = meta | {"grade_id": meta["grade_id"].replace("q9", "q8")}
+    notebook.cells[0].source = "# Another homework" if by == "title" else "# A tiny homework"
+    notebook.metadata = {"otter": {"assignment_name": "hw8_other"}} if by == "metadata" else {}
+    with pytest.raises(BadSubmission, match="a notebook of hw8_other, not of hw9_tiny") as caught:
+        parse(notebook, homework)
+    assert caught.value.status == "other homework"
+
+
+def test_a_notebook_with_this_homework_s_ids_is_this_homework(notebook, homework) -> None:
+    notebook.metadata = {"otter": {"assignment_name": "hw8_other"}}
+    notebook.cells.append(nbformat.v4.new_code_cell("x = 1", metadata={"nbgrader": {"grade_id": "q8_1"}}))
+    assert not parse(notebook, homework).assumptions
 
 
 def test_merged_cells_answer_both_questions(notebook, homework) -> None:
@@ -168,7 +260,7 @@ def test_a_percent_file_is_a_submission_too(homework) -> None:
 @pytest.mark.parametrize(
     ("raw", "words"),
     [
-        (b"", "not valid JSON"),
+        (b"", "is empty"),
         (b"\xff\xfe\x00", "not valid JSON"),
         (b'{"cells": [', "not valid JSON"),
         (b"[]", "no list of cells"),

@@ -14,13 +14,15 @@ from pathlib import Path
 from autograder.box import kernel, landlock, seccomp
 from autograder.box.jail import USERS, VIEW, Plan
 from autograder.judge.verdicts import Infrastructure
+from autograder.places import COURSE, PACKAGE, THE_COURSE, package_path
 
-PACKAGE = Path(__file__).resolve().parent.parent
-COURSE_UTILS = PACKAGE.parent / "course_utils"
-BOX_MODULES = ("export", "jail", "kernel", "landlock", "ours", "printed", "protocol", "seccomp", "server", "zygote")
+BOX_MODULES = (
+    *("export", "held", "held_numpy", "jail", "kernel", "landlock", "no_gradients", "operations", "ours", "peers"),
+    *("printed", "protocol", "seccomp", "server", "settings", "stand_ins", "vault", "wire", "zygote"),
+)
 SECRETS = ("autograder", "solutions", "assignments", "examples", "tests")  # beside course_utils, in a tree or installed
-SETTINGS = ("/etc/ld.so.cache", "/etc/alternatives", "/etc/fonts", "/etc/localtime")
-SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", *SETTINGS)
+ETC = ("/etc/ld.so.cache", "/etc/alternatives", "/etc/fonts", "/etc/localtime")
+SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", *ETC)
 ENVIRONMENT = {
     "PATH": "/usr/bin:/bin",
     "HOME": "/tmp",
@@ -61,7 +63,7 @@ def plan_for(name: str) -> Plan:
     readable = _readable()
     empty = str(PACKAGE / "box" / "__init__.py")
     view = [(empty, "autograder/__init__.py"), (empty, "autograder/box/__init__.py")]
-    view += [(str(COURSE_UTILS), "course_utils")]
+    view += [_shown(package) for package in THE_COURSE.box_packages]
     view += [(str(PACKAGE / "box" / f"{module}.py"), f"autograder/box/{module}.py") for module in BOX_MODULES]
     return Plan(
         backend=name,
@@ -70,9 +72,16 @@ def plan_for(name: str) -> Plan:
         readable=readable,
         hidden=_hidden(readable),
         view=tuple(view),
+        ours=THE_COURSE.box_packages,
         home="/box" if any(path.startswith("/tmp/") for path in readable) else "/tmp",
         scratch=_scratch(view) if name == "process" else "",
     )
+
+
+def _shown(package: str) -> tuple[str, str]:
+    """A package of ours, and its place in the view."""
+    path = package_path(package)
+    return str(path), package.replace(".", "/") + (".py" if path.is_file() else "")
 
 
 def launch(plan: Plan, control: int, errors: int) -> subprocess.Popen[bytes]:
@@ -103,6 +112,7 @@ def _readable() -> tuple[str, ...]:
 def _hidden(readable: tuple[str, ...]) -> tuple[str, ...]:
     """Where our secrets would show up below those paths: they do when this package is installed and not a tree."""
     secrets = [str(PACKAGE.parent / name) for name in SECRETS if (PACKAGE.parent / name).is_dir()]
+    secrets += [str(COURSE)] if COURSE != PACKAGE.parent else []
     found = []
     for path in readable:
         real = os.path.realpath(path)

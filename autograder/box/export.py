@@ -13,7 +13,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from autograder.box.protocol import DTYPES, Handle, ProtocolError
+from autograder.box.held import Held
+from autograder.box.protocol import Handle, Kept, ProtocolError, check_dtype
 
 MAX_DEPTH = 32
 MAX_ITEMS = 200_000
@@ -40,6 +41,7 @@ class _Exporter:
         self.keep = keep
         self.tensors: list[Tensor] = []
         self.items = 0
+        self.settled: list[Held] = []  # the vault forgets what nobody holds
 
     def lower(self, value: Any, depth: int) -> Any:
         kind = type(value)
@@ -49,6 +51,12 @@ class _Exporter:
             return value
         if depth > MAX_DEPTH:
             raise ProtocolError(f"the result is nested deeper than {MAX_DEPTH} levels")
+        if kind is Held:
+            if value.teller.closed:
+                return self._tensor(value.teller.read(value))
+            value = value.teller.settled(value)
+            self.settled.append(value)
+            return Kept(value.number, value.dtype, tuple(value.shape), tuple(value.stride()))
         if isinstance(value, Tensor):
             with torch._C.DisableTorchFunctionSubclass():
                 return self._tensor(torch.Tensor.as_subclass(value, Tensor))
@@ -64,6 +72,10 @@ class _Exporter:
             return {self._key(item) for item in value}
         if isinstance(value, np.ndarray):
             return self._array(value, depth)
+        if isinstance(value, np.generic) and value.dtype.kind in "biufc":
+            return check_dtype(np.asarray(value))[()]
+        if type(value).__module__.partition(".")[0] == "pandas":
+            raise ProtocolError(f"a pandas {type(value).__name__} cannot pass: give back its `.to_numpy()`")
         return self._scalar(value, depth)
 
     def _each(self, values: Any, depth: int) -> list[Any]:
@@ -80,14 +92,11 @@ class _Exporter:
         return tensor
 
     def _array(self, array: Any, depth: int) -> Any:
+        """An array of numbers; one of objects or strings as lists."""
         array = np.asarray(array)
-        if not array.dtype.isnative:
-            array = array.astype(array.dtype.newbyteorder("="))
-        try:
-            tensor = torch.from_numpy(np.array(array))
-        except TypeError:  # an array of objects or strings
+        if array.dtype.kind in "OUST":
             return self.lower(array.tolist(), depth + 1)
-        return self._tensor(tensor) if tensor.dtype in DTYPES else self.lower(array.tolist(), depth + 1)
+        return check_dtype(array)
 
     def _key(self, key: Any) -> Any:
         if isinstance(key, tuple):

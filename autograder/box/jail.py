@@ -33,6 +33,7 @@ class Plan:
     readable: tuple[str, ...]  # the host's paths that a box may read
     hidden: tuple[str, ...]  # folders below those that it may not
     view: tuple[tuple[str, str], ...]  # the host's file or folder, and its place below VIEW
+    ours: tuple[str, ...] = ()  # the packages in the view that are kept as we wrote them
     home: str = "/tmp"  # where a box has its files: a place that hides nothing readable
     scratch: str = ""  # a folder of the host for the view and the boxes' files, where nothing can be mounted
 

@@ -49,6 +49,7 @@ class Keeper:
         self._ready = False
         self._endings: dict[int, Ending | None] = {}
         self._opened: dict[int, str | None] = {}
+        self._waited: dict[int, float] = {}
         self._process: subprocess.Popen[bytes] | None = None
         try:
             if root is None:
@@ -66,13 +67,18 @@ class Keeper:
         finally:
             theirs.close()
 
-    def open(self, serial: int, limits: dict[str, float], channel: socket.socket) -> None:
-        """A new box at the other end of `channel`; `ZygoteLost`, or `Infrastructure` if its walls cannot be built."""
+    def open(
+        self, serial: int, limits: dict[str, float], judge: socket.socket, other: socket.socket, vault: bool = False
+    ) -> None:
+        """A new box, or a vault, at the end of a channel to the judge and of one between the two.
+
+        Raises `ZygoteLost`, or `Infrastructure` if its walls cannot be built.
+        """
         self._wait(lambda: self._ready, _START)
         self._endings[serial] = None
-        message = json.dumps({"op": "open", "box": serial, "limits": limits}).encode()
+        message = json.dumps({"op": "open", "box": serial, "limits": limits, "vault": vault}).encode()
         try:
-            socket.send_fds(self._control, [message], [channel.fileno()])
+            socket.send_fds(self._control, [message], [judge.fileno(), other.fileno()])
         except OSError as error:
             raise ZygoteLost(str(error)) from None
         self._wait(lambda: serial in self._opened, _ANSWER)
@@ -100,6 +106,15 @@ class Keeper:
         ending = self._endings.pop(serial)
         assert ending is not None
         return ending
+
+    def waited(self, serial: int) -> float:
+        """How many seconds of its life a box has waited for a core to run on."""
+        try:
+            self._control.send(json.dumps({"op": "waited", "box": serial}).encode())
+        except OSError as error:
+            raise ZygoteLost(str(error)) from None
+        self._wait(lambda: serial in self._waited, _ANSWER)
+        return self._waited.pop(serial)
 
     def _kill(self, serial: int) -> None:
         if self._endings[serial] is None:
@@ -146,6 +161,8 @@ class Keeper:
             self._ready = True
         elif "opened" in message:
             self._opened[message["box"]] = None if message["opened"] else message["detail"]
+        elif "waited" in message:
+            self._waited[message["box"]] = message["waited"]
         elif message["box"] in self._endings:
             self._endings[message["box"]] = Ending(message["ended"], message["code"])
 
@@ -162,7 +179,7 @@ def trouble(backend: str) -> str | None:
     keeper = None
     try:
         keeper = Keeper(backend, warm=False)
-        keeper.open(0, Limits().as_dict(), theirs)
+        keeper.open(0, Limits().as_dict(), theirs, ours)
         keeper.close_box(0)
         return None
     except (ZygoteLost, Infrastructure) as error:

@@ -9,7 +9,10 @@ MB = 2**20
 
 @dataclass(frozen=True)
 class Limits:
-    """Time in seconds, sizes in bytes; what a box uses beyond them ends it, never the judge."""
+    """Time in seconds, sizes in bytes; what a box uses beyond them ends it, never the judge.
+
+    Of a call or a cell the time counts in which the box was at work or asleep, and not what it waited for a core.
+    """
 
     wall: float = 10.0  # one call
     wall_cell: float = 20.0  # one cell of the notebook
@@ -22,6 +25,7 @@ class Limits:
     open_files: int = 128
     output: int = 64 * 1024  # printed by one cell or call and kept
     tmpfs: int = 64 * MB  # all files together
+    autograd: int = 1  # 0: none at all, for what is to be worked out by hand
 
     def as_dict(self) -> dict[str, float]:
         """For the message that opens a box."""

@@ -1,20 +1,25 @@
 """The data that may pass between judge and box, as bytes; both sides import this file.
 
 A frame is a header (magic, nonce, sequence number, two lengths), a msgpack tree, and the raw bytes of the tree's
-tensors one after the other. Containers are msgpack arrays that begin with a tag, so lists, tuples, dicts and sets keep
-their kind. Everything is capped, and whatever does not fit raises `ProtocolError` and nothing else.
+tensors and NumPy arrays one after the other. Containers are msgpack arrays that begin with a tag, so lists, tuples,
+dicts and sets keep their kind. Everything is capped, and whatever does not fit raises `ProtocolError` and nothing else.
 """
 
 from __future__ import annotations
 
+import math
 import re
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import msgpack  # type: ignore[import-untyped]
+import numpy as np
 import torch
 from torch import Tensor
+
+from autograder.box.ours import is_ours
 
 HEADER = struct.Struct("<4s8sQIQ")  # magic, nonce, sequence, bytes of the tree, bytes of the tensors
 MAGIC = b"BOX1"
@@ -27,11 +32,18 @@ DTYPES = (
     torch.bool, torch.complex64, torch.complex128,
 )  # fmt: skip
 _CODE = {dtype: code for code, dtype in enumerate(DTYPES)}
+ARRAY_DTYPES = tuple(
+    np.dtype(name)
+    for name in ("float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32",
+                 "uint64", "bool", "complex64", "complex128")
+)  # fmt: skip
+_ARRAY_CODE = {dtype: code for code, dtype in enumerate(ARRAY_DTYPES)}
+MAX_AXES = 32
 KINDS = ("callable", "class", "module", "object")
 
 _LIST, _TUPLE, _DICT, _SET = range(4)
-_TENSOR, _INT, _COMPLEX, _HANDLE, _NAME, _FUNCTION, _DTYPE = range(1, 8)
-_FUNCTION_NAME = re.compile(r"course_utils(\.[A-Za-z]\w*)*:[A-Za-z]\w*", re.ASCII)
+_TENSOR, _INT, _COMPLEX, _HANDLE, _NAME, _FUNCTION, _DTYPE, _ARRAY, _NUMPY_SCALAR, _KEPT = range(1, 11)
+_FUNCTION_NAME = re.compile(r"([A-Za-z]\w*(?:\.[A-Za-z]\w*)*):[A-Za-z]\w*", re.ASCII)
 _HASHABLE = (type(None), bool, int, float, str)
 
 
@@ -56,9 +68,19 @@ class Name:
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A module-level function of `course_utils`, as "course_utils.kernels:gaussian_kernel"."""
+    """A module-level function of ours, as "course_utils.checking.raises:raises_value_error"."""
 
     path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A tensor in the vault, by its number, with its form."""
+
+    number: int
+    dtype: torch.dtype
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -68,13 +90,16 @@ class Caps:
     tree: int
     tensors: int
     names: bool
-    count: int = 10_000  # tensors in one message, and entries of one dict or set
+    count: int = 10_000  # tensors and arrays in one message, and entries of one dict or set
     items: int = 2**62  # in all lists, dicts and sets together
+    numbers: int = 2**62  # in all tensors and arrays together: what a byte each costs here is eight there
     depth: int = 48
 
 
 TO_BOX = Caps(tree=64 * 2**20, tensors=2**30, names=True)
-TO_JUDGE = Caps(tree=2 * 2**20, tensors=64 * 2**20, names=False, items=250_000)  # a result and what it comes in
+TO_JUDGE = Caps(  # a result and what it comes in
+    tree=2 * 2**20, tensors=64 * 2**20, names=False, items=250_000, numbers=4 * 2**20
+)
 
 
 class Header(NamedTuple):
@@ -165,6 +190,19 @@ def raw_bytes(tensor: Tensor) -> memoryview:
     return tensor.view(-1).view(torch.uint8).numpy().data
 
 
+def check_dtype(array: np.ndarray) -> np.ndarray:
+    """The array, if it is one of numbers or booleans."""
+    if array.dtype.newbyteorder("=") not in _ARRAY_CODE:
+        raise ProtocolError(f"arrays of dtype {array.dtype} cannot pass: only numbers and booleans can")
+    return array
+
+
+def plain_array(array: np.ndarray) -> np.ndarray:
+    """The same values as a contiguous `np.ndarray` in this machine's byte order, whatever subclass it is."""
+    array = check_dtype(np.asarray(array))
+    return np.array(array, dtype=array.dtype.newbyteorder("="), order="C", copy=None)
+
+
 class _Packer:
     """Turns a value into msgpack's types and gathers the tensors' bytes."""
 
@@ -172,6 +210,7 @@ class _Packer:
         self.caps = caps
         self.buffers: list[memoryview] = []
         self.size = 0
+        self.numbers = 0
 
     def lower(self, value: Any, depth: int) -> Any:
         kind = type(value)
@@ -200,6 +239,10 @@ class _Packer:
             return [_SET, *[self._key(item) for item in value]]
         if isinstance(value, Tensor):
             return self._tensor(value)
+        if isinstance(value, np.ndarray):
+            return self._array(_ARRAY, value)
+        if isinstance(value, np.generic):
+            return self._array(_NUMPY_SCALAR, np.asarray(value))
         return self._special(value)
 
     def _special(self, value: Any) -> msgpack.ExtType:
@@ -209,9 +252,12 @@ class _Packer:
             return self._ext(_HANDLE, struct.pack("<QB", value.id, KINDS.index(value.kind)))
         if type(value) is torch.dtype and value in _CODE:
             return self._ext(_DTYPE, bytes((_CODE[value],)))
+        if type(value) is Kept and len(value.shape) <= 32:
+            sizes = (*value.shape, *value.strides)
+            return self._ext(_KEPT, struct.pack(f"<QB{len(sizes)}q", value.number, _CODE[value.dtype], *sizes))
         if type(value) is Name and self.caps.names:
             return self._ext(_NAME, value.name.encode())
-        if type(value) is Function and self.caps.names and _FUNCTION_NAME.fullmatch(value.path):
+        if type(value) is Function and self.caps.names and _is_function(value.path):
             return self._ext(_FUNCTION, value.path.encode())
         raise ProtocolError(f"a {type(value).__name__} is not data")
 
@@ -231,11 +277,23 @@ class _Packer:
         code = _CODE.get(tensor.dtype)
         if code is None:
             raise ProtocolError(f"tensors of {tensor.dtype} cannot pass")
-        data = raw_bytes(tensor)
+        return self._buffer(_TENSOR, code, tensor.shape, raw_bytes(tensor))
+
+    def _array(self, kind: int, array: np.ndarray) -> msgpack.ExtType:
+        if self.size + array.nbytes > self.caps.tensors:  # before a broadcast view is written out
+            raise ProtocolError(f"the message is too large ({array.nbytes} bytes of arrays)")
+        array = plain_array(array)
+        data = array.reshape(-1).view(np.uint8).data if array.size else memoryview(b"")
+        return self._buffer(kind, _ARRAY_CODE[array.dtype], array.shape, data)
+
+    def _buffer(self, kind: int, code: int, shape: Sequence[int], data: memoryview) -> msgpack.ExtType:
         self.buffers.append(data)
         self.size += data.nbytes
+        self.numbers += math.prod(max(length, 1) for length in shape)
+        if self.numbers > self.caps.numbers:
+            raise ProtocolError(f"the message is too large (more than {self.caps.numbers} numbers)")
         self._hold(len(self.buffers))
-        return self._ext(_TENSOR, struct.pack(f"<B{tensor.dim()}Q", code, *tensor.shape))
+        return self._ext(kind, struct.pack(f"<B{len(shape)}Q", code, *shape))
 
     def _hold(self, count: int) -> None:
         if count > self.caps.count:
@@ -248,14 +306,16 @@ class _Packer:
 
 
 class _Unpacker:
-    """Turns msgpack's types back into a value and cuts the tensors from their bytes."""
+    """Turns msgpack's types back into a value and cuts tensors and arrays from their bytes."""
 
     def __init__(self, data: bytearray, cursor: int, caps: Caps) -> None:
         self.data = data
         self.cursor = cursor
         self.caps = caps
         self.tensors: list[Tensor] = []
+        self.arrays = 0
         self.items = 0
+        self.numbers = 0
 
     def lift(self, tree: Any, depth: int) -> Any:
         kind = type(tree)
@@ -288,6 +348,13 @@ class _Unpacker:
     def _special(self, code: int, data: bytes) -> Any:
         if code == _TENSOR:
             return self._tensor(data)
+        if code == _ARRAY:
+            return self._array(data)
+        if code == _NUMPY_SCALAR:
+            scalar = self._array(data)
+            if scalar.ndim:
+                raise ProtocolError("a scalar has axes")
+            return scalar[()]
         if code == _INT:
             return int.from_bytes(data, "little", signed=True)
         if code == _COMPLEX:
@@ -297,25 +364,19 @@ class _Unpacker:
             return Handle(number, KINDS[kind])
         if code == _DTYPE:
             return DTYPES[struct.unpack("<B", data)[0]]
+        if code == _KEPT:
+            number, kind, *sizes = struct.unpack(f"<QB{len(data) // 8 - 1}q", data)
+            half = len(sizes) // 2
+            return Kept(number, DTYPES[kind], tuple(sizes[:half]), tuple(sizes[half:]))
         if code == _NAME and self.caps.names:
             return Name(data.decode())
-        if code == _FUNCTION and self.caps.names and _FUNCTION_NAME.fullmatch(data.decode()):
+        if code == _FUNCTION and self.caps.names and _is_function(data.decode()):
             return Function(data.decode())
         raise ProtocolError(f"an item of unknown kind {code}")
 
     def _tensor(self, data: bytes) -> Tensor:
-        code, *shape = struct.unpack(f"<B{len(data) // 8}Q", data)
-        if code >= len(DTYPES) or len(shape) > 32 or len(self.tensors) >= self.caps.count:
-            raise ProtocolError("a tensor of unknown dtype, too many axes, or one too many")
-        size, spread = 1, 1  # `spread` keeps an empty tensor's other axes small too
-        for length in shape:
-            size *= length
-            spread *= max(length, 1)
-        dtype = DTYPES[code]
-        end = self.cursor + size * dtype.itemsize
-        if spread * dtype.itemsize > self.caps.tensors or end > len(self.data):
-            raise ProtocolError("a tensor is larger than its bytes")
-        if size == 0:
+        dtype, shape, end = self._place(data, DTYPES)
+        if end == self.cursor:
             tensor = torch.empty(shape, dtype=dtype)
         else:
             flat = torch.frombuffer(self.data, dtype=torch.uint8, count=end - self.cursor, offset=self.cursor)
@@ -325,6 +386,33 @@ class _Unpacker:
         self.cursor = end
         self.tensors.append(tensor)
         return tensor
+
+    def _array(self, data: bytes) -> np.ndarray:
+        dtype, shape, end = self._place(data, ARRAY_DTYPES)
+        flat = np.frombuffer(self.data, dtype=np.uint8, count=end - self.cursor, offset=self.cursor)
+        if dtype.kind == "b" and bool((flat > 1).any()):
+            raise ProtocolError("a bool array holds other bytes than 0 and 1")
+        self.cursor = end
+        self.arrays += 1
+        return flat.copy().view(dtype).reshape(shape)
+
+    def _place(self, data: bytes, dtypes: Sequence[Any]) -> tuple[Any, list[int], int]:
+        """What an item says of a tensor or array: dtype, shape and where its bytes end; they must all be there."""
+        code, *shape = struct.unpack(f"<B{len(data) // 8}Q", data)
+        if code >= len(dtypes) or len(shape) > MAX_AXES or len(self.tensors) + self.arrays >= self.caps.count:
+            raise ProtocolError("a tensor or array of unknown dtype, too many axes, or one too many")
+        size, spread = 1, 1  # `spread` keeps the other axes small too where there is nothing
+        for length in shape:
+            size *= length
+            spread *= max(length, 1)
+        self.numbers += spread
+        if self.numbers > self.caps.numbers:
+            raise ProtocolError(f"the message holds more than {self.caps.numbers} numbers")
+        dtype = dtypes[code]
+        end = self.cursor + size * dtype.itemsize
+        if spread * dtype.itemsize > self.caps.tensors or end > len(self.data):
+            raise ProtocolError("a tensor or array is larger than its bytes")
+        return dtype, shape, end
 
     def _key(self, tree: Any) -> Any:
         if type(tree) is list and tree and tree[0] == _TUPLE and all(type(item) in _HASHABLE for item in tree):
@@ -337,3 +425,9 @@ class _Unpacker:
         if len(container) != length:
             raise ProtocolError("keys or elements stand twice")
         return container
+
+
+def _is_function(path: str) -> bool:
+    """Whether this names a function of ours."""
+    named = _FUNCTION_NAME.fullmatch(path)
+    return named is not None and is_ours(named[1])

@@ -12,7 +12,7 @@ import os
 import signal
 import socket
 
-from autograder.box.channel import SocketChannel
+from autograder.box.channel import Channel, SocketChannel
 from autograder.box.keeper import STARTED, STRONG, Keeper, ZygoteLost, available, pick, trouble
 from autograder.box.limits import MB, Limits
 from autograder.judge.verdicts import Infrastructure, StudentCrash, StudentMemory, StudentTimeout
@@ -22,25 +22,59 @@ _count = itertools.count(1)
 
 
 class Box:
-    """A running box; `channel` is the way to its server."""
+    """A running box, or the vault of one; `channel` is the way to its server."""
 
-    def __init__(self, keeper: Keeper, serial: int, limits: Limits) -> None:
+    def __init__(self, keeper: Keeper, limits: Limits, box: socket.socket | None = None) -> None:
+        """With a way to another box, this one is its vault."""
         self._keeper = keeper
-        self._serial = serial
+        self._serial = os.getpid() * 2**20 + next(_count)  # no other worker of the same zygote has it
         self._limits = limits
         self._open = True
+        self._vault: Box | None = None
         ours, theirs = socket.socketpair()
-        self.channel = SocketChannel(ours, self._autopsy)
+        self._way_to_vault: socket.socket | None = None
+        if box is None:
+            self._way_to_vault, box_end = socket.socketpair()
+        other = box if box is not None else box_end
+        self._waited = 0.0
+        self.channel = SocketChannel(ours, self._autopsy, self._open_vault, self._lost)
         try:
-            keeper.open(serial, limits.as_dict(), theirs)
+            keeper.open(self._serial, limits.as_dict(), theirs, other, vault=box is not None)
         except BaseException:
             ours.close()
+            if self._way_to_vault is not None:
+                self._way_to_vault.close()
             raise
         finally:
             theirs.close()
+            other.close()
+
+    def _open_vault(self) -> Channel:
+        """The way to this box's vault, which is opened when first asked for."""
+        if self._vault is None:
+            assert self._way_to_vault is not None
+            try:
+                self._vault = Box(self._keeper, self._limits, self._way_to_vault)
+            except ZygoteLost as error:
+                raise Infrastructure(f"The process that keeps the boxes is gone: {error}.") from None
+            self._way_to_vault = None
+        return self._vault.channel
+
+    def _lost(self) -> float:
+        """Seconds that this box or its vault has waited for a core since this was last asked."""
+        before = self._waited
+        try:
+            self._waited = self._keeper.waited(self._serial)
+        except ZygoteLost:  # as the next request will find
+            return 0.0
+        return self._waited - before + (self._vault._lost() if self._vault is not None else 0.0)
 
     def close(self) -> None:
         """End it, with all its processes and files."""
+        if self._vault is not None:
+            self._vault.close()
+        if self._way_to_vault is not None:
+            self._way_to_vault.close()
         self.channel.close()
         if self._open:
             self._open = False
@@ -118,5 +152,4 @@ class BoxFactory:
     def _open(self, limits: Limits) -> Box:
         self.__enter__()
         assert self._keeper is not None
-        serial = os.getpid() * 2**20 + next(_count)  # no other worker of the same zygote has it
-        return Box(self._keeper, serial, limits)
+        return Box(self._keeper, limits)

@@ -27,11 +27,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from autograder.box import protocol
+from autograder.box import protocol, wire
 from autograder.box.export import export, kind_of
+from autograder.box.held import Ask, Teller, watching
 from autograder.box.ours import ours
+from autograder.box.peers import Peer
 from autograder.box.printed import Capture
-from autograder.box.protocol import Function, Handle, Name, ProtocolError
+from autograder.box.protocol import Function, Handle, Kept, Name, ProtocolError
+from autograder.box.settings import Defaults, NoGpu, without_gpu
 
 MAX_OUTPUT = 64 * 1024  # bytes printed by one cell or call that are kept
 MAX_GRAPHS = 2048
@@ -39,16 +42,25 @@ MAX_HANDLES = 4096
 MAX_MESSAGE = 2000
 _OUT_OF_MEMORY = ("can't allocate memory", "not enough memory", "out of memory")
 _serial = itertools.count()
+AskJudge = Callable[[dict[str, Any], protocol.Header], dict[str, Any]]
 
 
 class Server:
     """One notebook's namespace, the objects and graphs that the judge may refer to, and the requests it may make."""
 
-    def __init__(self, *, main: bool = False, output: int = MAX_OUTPUT) -> None:
-        """`main` is for a process of its own: the namespace is `__main__` and even Ctrl-C is the student's."""
+    def __init__(self, *, ask_vault: Ask, ask_judge: AskJudge, main: bool = False, output: int = MAX_OUTPUT) -> None:
+        """`main` is for a process of its own: the namespace is `__main__` and even Ctrl-C is the student's.
+
+        `ask_judge` sends a message for the other box while a request is answered, and gives what comes back.
+        """
+        self._ask_vault = ask_vault
+        self._ask_judge = ask_judge
+        self._peer = Peer(self._turn, teller=lambda: self._teller)
+        self._teller = Teller(ask_vault)
         os.environ["MPLBACKEND"] = "Agg"
         self._main = main
         self._ours = ours() if main else None
+        self._settings = Defaults() if main else None
         self._output = output
         self._caught: type[BaseException] = BaseException if main else Exception
         self._label = "" if main else f" #{next(_serial)}"
@@ -67,7 +79,12 @@ class Server:
             "call": self._call,
             "method": self._method,
             "backward": self._backward,
+            "watch": self._watch,
+            "call watched": self._call_watched,
+            "take": self._take,
             "files": self._files,
+            "offer": self._offer,
+            "part": self._part,
         }
 
     def close(self) -> None:
@@ -79,6 +96,7 @@ class Server:
     def handle(self, frame: bytes | bytearray) -> bytes:
         """The reply to one request; whatever goes wrong becomes a reply too."""
         header, message, tensors = protocol.unpack(frame, protocol.TO_BOX)
+        self._header = header
         printed = Capture(self._output)
         try:
             with printed:
@@ -95,8 +113,11 @@ class Server:
 
     def _prepare(self, message: dict[str, Any]) -> None:
         """What a request asks for besides: to forget objects, and to seed the random numbers."""
-        if message["op"] != "load":
-            torch.set_default_dtype(torch.float32)  # a notebook's own choice is its own
+        if message["op"] != "load":  # a notebook's own choices are its own
+            if self._settings is None:
+                torch.set_default_dtype(torch.float32)
+            else:
+                self._settings.restore()
         if "seed" in message:
             torch.default_generator.manual_seed(message["seed"])  # torch.manual_seed is slow: it walks the stack
             np.random.seed(message["seed"] % 2**32)
@@ -109,19 +130,21 @@ class Server:
     # requests
 
     def _load(self, message: dict[str, Any], _: list[Tensor]) -> dict[str, Any]:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), without_gpu() as gpu:
             warnings.simplefilter("ignore")
-            return {"value": [self._run_cell(cell) for cell in message["cells"]]}
+            return {"value": [self._run_cell(cell, gpu) for cell in message["cells"]]}
 
-    def _run_cell(self, cell: dict[str, Any]) -> dict[str, Any]:
+    def _run_cell(self, cell: dict[str, Any], gpu: NoGpu) -> dict[str, Any]:
         name, source = cell["id"], cell["source"]
         filename = f"<cell {name}{self._label}>"
         self._cells[filename] = name
         linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
         printed, failure = Capture(self._output), None
+        gpu.asked = False
         try:
             with printed:
                 self._execute(source, filename)
+                self._module.__dict__.update(self._peer.names() if cell.get("stand_ins") else {})
         except self._caught as error:
             failure = self._describe(error)
         namespace = self._module.__dict__
@@ -129,7 +152,7 @@ class Server:
         namespace.update(self._kept)  # scratch work below an answer does not change what the answer's name means
         if self._main and (pyplot := sys.modules.get("matplotlib.pyplot")):
             pyplot.close("all")
-        return {"id": name, "error": failure, "printed": printed.text()}
+        return {"id": name, "error": failure, "printed": printed.text(), "gpu": gpu.asked}
 
     def _execute(self, source: str, filename: str) -> None:
         """Run a cell's code; like in Jupyter it may `await` outside of a function."""
@@ -154,12 +177,15 @@ class Server:
     def _call(self, message: dict[str, Any], leaves: list[Tensor]) -> dict[str, Any]:
         function = self._resolve(message["target"])
         args, kwargs = self._resolve(message["args"]), self._resolve(message["kwargs"])
+        arrays = list(_arrays([message["args"], message["kwargs"]]))
         before = [leaf.clone() for leaf in leaves]
+        arrays_before = [array.copy() for array in arrays]
         inputs = [leaves[index].requires_grad_() for index in message["grad"]]
         with torch.set_grad_enabled(message["grad_enabled"]):
             value, outputs = export(function(*args, **kwargs), self._keep)
         reply: dict[str, Any] = {"value": value}
         changed = {id(leaf) for leaf, was in zip(leaves, before, strict=True) if not _same_bytes(leaf, was)}
+        changed |= {id(one) for one, was in zip(arrays, arrays_before, strict=True) if not _same_array(one, was)}
         if mutated := list(_changes(function, message, args, kwargs, changed)):
             reply["mutated"] = mutated
         differentiable = [index for index, output in enumerate(outputs) if output.requires_grad]
@@ -179,6 +205,31 @@ class Server:
             leaf.grad = None
         torch.autograd.backward([pair[0] for pair in pairs], [pair[1] for pair in pairs], retain_graph=True)
         return {"value": [torch.zeros_like(leaf) if leaf.grad is None else leaf.grad for leaf in inputs]}
+
+    def _watch(self, message: dict[str, Any], _: list[Tensor]) -> dict[str, Any]:
+        """From here on handles are of a new session, or of none."""
+        self._teller.give_back()
+        self._teller = Teller(self._ask_vault, message["device"])
+        return {"value": None}
+
+    def _call_watched(self, message: dict[str, Any], _: list[Tensor]) -> dict[str, Any]:
+        """A call with handles in the place of tensors."""
+        function = self._resolve(message["target"])
+        args, kwargs = self._resolve(message["args"]), self._resolve(message["kwargs"])
+        with watching(self._teller):
+            result = function(*args, **kwargs)
+            if message["opaque"] == "all":
+                value: Any = self._keep(result)
+            elif message["opaque"] == "last" and isinstance(result, tuple | list) and result:
+                value = [*export(list(result[:-1]), self._keep)[0], self._keep(result[-1])]
+            else:
+                value = export(result, self._keep)[0]
+        return {"value": value, "wholes": sorted(self._teller.wholes)}
+
+    def _take(self, message: dict[str, Any], _: list[Tensor]) -> dict[str, Any]:
+        """Have the numbers of a module's parameters and buffers kept in the vault."""
+        self._teller.take(self._resolve(message["target"]), self._resolve(message["state"]))
+        return {"value": None}
 
     def _method(self, message: dict[str, Any], _: list[Tensor]) -> dict[str, Any]:
         """What a module proxy can ask of its module."""
@@ -207,6 +258,24 @@ class Server:
             with open(name, "wb") as file:
                 file.write(protocol.raw_bytes(content))
         return {"value": None}
+
+    def _offer(self, message: dict[str, Any], _: list[Tensor]) -> dict[str, Any]:
+        """From here on these names of ours stand for themselves in another box."""
+        offered = {name: self._find(name) for name in message["names"]}
+        self._peer = Peer(self._turn, offered)
+        return {"value": None}
+
+    def _part(self, message: dict[str, Any], _: list[Tensor]) -> dict[str, Any]:
+        """A call from the other box."""
+        return {"value": self._peer.answer(message["message"])}
+
+    def answer_peer(self, message: dict[str, Any]) -> dict[str, Any]:
+        """The same while a request is being answered, in one process."""
+        return self._peer.answer(message)
+
+    def _turn(self, message: dict[str, Any]) -> dict[str, Any]:
+        """A message to the other box, and what comes back."""
+        return self._ask_judge(message, self._header)
 
     # objects
 
@@ -238,6 +307,8 @@ class Server:
             return set(value)
         if kind is Handle:
             return self._handles[value.id]
+        if kind is Kept:
+            return self._teller.held(value.number, value.dtype, value.shape, value.strides)
         if kind is Name:
             return self._find(value.name)
         if kind is Function:
@@ -305,12 +376,27 @@ def _same_bytes(left: Tensor, right: Tensor) -> bool:
     return torch.equal(left.reshape(-1).view(torch.uint8), right.reshape(-1).view(torch.uint8))
 
 
+def _arrays(value: Any) -> Iterator[np.ndarray]:
+    """The NumPy arrays in what a call is given."""
+    if isinstance(value, np.ndarray):
+        yield value
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _arrays(item)
+    elif isinstance(value, dict):
+        yield from _arrays(list(value.values()))
+
+
+def _same_array(left: np.ndarray, right: np.ndarray) -> bool:
+    return left.shape == right.shape and left.dtype == right.dtype and left.tobytes() == right.tobytes()
+
+
 def _changes(
     function: Any, message: dict[str, Any], args: list[Any], kwargs: dict[str, Any], changed: set[int]
 ) -> Iterator[str]:
     """The student's word for everything in a call that is not as it was sent: `q`, `xs[0]`, `weights['Wq']`.
 
-    `changed` holds the ids of the tensors with other bytes; containers are held against the message's own.
+    `changed` holds the ids of the tensors and arrays with other bytes; containers are held against the message's own.
     """
     try:
         called = function.forward if isinstance(function, torch.nn.Module) else function  # not `args`, but its names
@@ -348,12 +434,28 @@ def _differences(path: str, sent: Any, given: Any, changed: set[int]) -> Iterato
         yield path
 
 
-def serve(connection: socket.socket, output: int = MAX_OUTPUT) -> None:
+def serve(connection: socket.socket, vault: socket.socket, output: int = MAX_OUTPUT) -> None:
     """Answer requests until the judge hangs up; for a process of its own."""
+
+    def ask_vault(data: bytes) -> bytes:
+        wire.send(vault, data)
+        reply = wire.receive(vault)
+        if reply is None:
+            raise MemoryError("the process that keeps the numbers of a watched call is gone: too large a tensor?")
+        return reply
+
+    def ask_judge(message: dict[str, Any], header: protocol.Header) -> dict[str, Any]:
+        connection.sendall(protocol.pack({"ask": message}, header.nonce, header.sequence, protocol.TO_JUDGE))
+        frame = _read_frame(connection)
+        if frame is None:
+            os._exit(0)  # the judge has hung up
+        told: dict[str, Any] = protocol.unpack(frame, protocol.TO_BOX)[1]["told"]
+        return told
+
     warnings.simplefilter("ignore")
     sys.stdin = io.StringIO()
     sys.argv = ["notebook"]
-    server = Server(main=True, output=output)
+    server = Server(ask_vault=ask_vault, ask_judge=ask_judge, main=True, output=output)
     while True:
         frame = _read_frame(connection)
         if frame is None:

@@ -27,13 +27,13 @@ class Heading:
 
 def contents_markdown(homework: Homework) -> str:
     """The cell's text: reading and working time, then a table of parts and questions with their links."""
-    headings = [heading for heading in _headings(homework) if heading.level in (2, 3)]
-    if problems := list(_problems(homework, headings)):
+    if problems := list(contents_problems(homework)):
         raise BadSource(problems)
-    first = next((i for i, heading in enumerate(headings) if _below(headings, heading)), 0)
-    headings = headings[first:]  # what stands before the first part is near enough
+    listed = _listed(homework)
+    first = next((i for i, heading in enumerate(listed) if _below(listed, heading)), 0)
+    listed = listed[first:]  # what stands before the first part is near enough
     work = _hours(5 * round(sum(asked.minutes for asked in homework.graded) / 5))
-    rows = [_row(heading, _below(headings, heading)) for heading in headings]
+    rows = [_row(heading, _below(listed, heading)) for heading in listed]
     return "\n".join(
         [
             f"## {TITLE}",
@@ -68,7 +68,8 @@ def _prose(cell: PercentCell) -> str:
     return prompt_and_answer(cell.source)[0] if "explain" in cell.metadata else cell.source
 
 
-def _headings(homework: Homework) -> Iterator[Heading]:
+def headings(homework: Homework) -> Iterator[Heading]:
+    """The headings that students read, in order."""
     asked = {question.id: question for question in homework.graded}
     for cell in homework.cells:
         fenced = False
@@ -79,9 +80,14 @@ def _headings(homework: Homework) -> Iterator[Heading]:
                 yield Heading(len(matched[1]), matched[2].strip(), line, question)
 
 
-def _problems(homework: Homework, headings: list[Heading]) -> Iterator[Problem]:
+def _listed(homework: Homework) -> list[Heading]:
+    return [heading for heading in headings(homework) if heading.level in (2, 3)]
+
+
+def contents_problems(homework: Homework) -> Iterator[Problem]:
+    """Headings that a link of the contents would not reach."""
     seen: set[str] = set()
-    for heading in headings:
+    for heading in _listed(homework):
         if not PLAIN.fullmatch(heading.text):
             what = f"the heading {heading.text!r} has more than plain letters, so the contents cannot link to it."
             yield Problem(homework.source, heading.line, what, "Write it without formulas, code, quotes and brackets.")

@@ -15,15 +15,15 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellTimeoutError, DeadKernelError
 from nbformat import NotebookNode
 
-from autograder.builder.files import student_files
+from autograder.builder.generated import student_files
 from autograder.builder.notebooks import solution_notebook
 from autograder.builder.page import solution_page
-from autograder.builder.write import write
 from autograder.homework import Homework
 from autograder.judge.verdicts import Infrastructure
 from autograder.places import ASSIGNMENTS
-from course_utils.checks import GRADING
-from course_utils.report import LABELS
+from autograder.write import write
+from course_utils.explain.check_report import LABELS
+from course_utils.notebook.grader import GRADING
 
 NOT_GREEN = [f"[{label}]" for status, label in LABELS.items() if status != "passed"]
 COLOUR_CODES = re.compile(r"\x1b\[[0-9;]*m")
@@ -87,7 +87,7 @@ def _lay_out_tests(homework: Homework, folder: Path) -> None:
     """The public checks beside the notebook, as they follow from the sources now."""
     assignment = ASSIGNMENTS / homework.name
     for path, content in student_files(homework).items():
-        if path.suffix == ".py":
+        if path.parent.name == "tests":
             target = folder / path.relative_to(assignment)
             target.parent.mkdir(exist_ok=True)
             target.write_bytes(content)

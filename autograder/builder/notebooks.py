@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 from typing import Any
 
@@ -12,9 +13,10 @@ from nbgrader.preprocessors import CheckCellMetadata, ClearOutput, ClearSolution
 from nbgrader.utils import is_solution
 
 from autograder.builder.contents import contents_markdown
+from autograder.errors import BadSource, Problem
 from autograder.homework import BEGIN, END, LADDER, Explanation, Homework, Question, without_markers
 from autograder.percent import PercentCell
-from course_utils.conventions import card_markdown
+from autograder.places import THE_COURSE
 
 SCHEMA_VERSION = 3
 FOLD = {"symptom": "Something looks wrong?", "hint": "A hint", "pseudo-code": "The steps, in words"}
@@ -95,7 +97,7 @@ def _cells(homework: Homework, cell: PercentCell) -> list[NotebookNode]:
 
 def _free_text(asked: Explanation) -> list[NotebookNode]:
     """The prompt, and below it a cell that nbgrader calls manually graded."""
-    prompt = nbformat.v4.new_markdown_cell(_with_badge(asked.prompt, asked))
+    prompt = nbformat.v4.new_markdown_cell(with_badge(asked.prompt, asked))
     answer = nbformat.v4.new_markdown_cell(f"{BEGIN}\n{asked.answer}\n{END}")
     answer.metadata["nbgrader"] = _nbgrader(asked.id, grade=True, solution=True, points=asked.points)
     answer.metadata["course"] = {"minutes": asked.minutes}
@@ -116,21 +118,33 @@ def _nbgrader(grade_id: str, grade: bool, solution: bool, points: float | None =
 
 def _markdown(homework: Homework, cell: PercentCell) -> str:
     if cell.metadata.get("card"):
-        return card_markdown()
+        return _card(homework, cell)
     if cell.metadata.get("contents"):
         return contents_markdown(homework)
     if "help" in cell.metadata:
         return _ladder(cell.source)
     if "question" in cell.metadata:
-        return _with_badge(cell.source, homework.question(cell.metadata["question"]))
+        return with_badge(cell.source, homework.question(cell.metadata["question"]))
     return cell.source
 
 
-def _with_badge(source: str, question: Question | Explanation) -> str:
+def _card(homework: Homework, cell: PercentCell) -> str:
+    """The course's convention card, from the function that course.toml names."""
+    module, _, function = THE_COURSE.card.partition(":")
+    if not module:
+        what = "asks for a convention card, and the course has none."
+        raise BadSource([Problem(homework.source, cell.line, what, "Take the cell out, or set `card` in course.toml.")])
+    return str(getattr(importlib.import_module(module), function)())
+
+
+def with_badge(source: str, question: Question | Explanation) -> str:
     """The question's text with points, minutes and difficulty below its heading."""
     heading, _, rest = source.partition("\n")
     level = "●" * question.difficulty + "○" * (5 - question.difficulty)
-    badge = f"`{question.id}` · {question.points:g} points · about {question.minutes} minutes · difficulty {level}"
+    bonus = " on top (bonus)" if question.bonus else ""
+    badge = (
+        f"`{question.id}` · {question.points:g} points{bonus} · about {question.minutes} minutes · difficulty {level}"
+    )
     if isinstance(question, Explanation):
         badge += " · graded by a person"
     return f"{heading}\n\n*{badge}*\n{rest}"

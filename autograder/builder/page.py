@@ -19,7 +19,7 @@ UNKNOWN = ((r"\\dots\b", r"\\ldots"), (r"\\[bB]ig+[lrm]?\b", ""), (r"\\([td]?fra
 
 def solution_page(notebook: NotebookNode) -> str:
     """The page, with everything that it shows inside it."""
-    exporter = _Exporter(template_name="lab", embed_images=True)
+    exporter = _PageExporter(template_name="lab", embed_images=True)
     exporter.require_js_url = exporter.jquery_url = exporter.mathjax_url = ""
     page, _ = exporter.from_notebook_node(notebook)
     return str(page)
@@ -36,7 +36,7 @@ def _shown(formula: str, block: bool = False) -> str:
     try:
         return mathml(formula.strip(), block)
     except MathError:
-        return f"<code class=\"tex\">{escape(formula)}</code>"
+        return f'<code class="tex">{escape(formula)}</code>'
 
 
 class _Renderer(IPythonRenderer):
@@ -55,7 +55,7 @@ class _Renderer(IPythonRenderer):
         return _shown(rf"\begin{{{name}}}{body}\end{{{name}}}", block=True)
 
 
-class _Exporter(HTMLExporter):
+class _PageExporter(HTMLExporter):
     """nbconvert's page with our renderer."""
 
     @pass_context

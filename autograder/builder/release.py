@@ -1,22 +1,23 @@
-"""The zip that students get: one assignment, course_utils as an installable package, and nothing else."""
+"""The zip that students get: one assignment, what it needs of course_utils as an installable package, nothing else."""
 
 from __future__ import annotations
 
 import io
+import json
 import time
-import tomllib
 import zipfile
 from pathlib import Path
 
-from autograder.builder.write import write
+from autograder.builder.reach import needed_modules
 from autograder.errors import BadInput
-from autograder.places import ASSIGNMENTS, COURSE_UTILS, LOCK, REPOSITORY
+from autograder.places import ASSIGNMENTS, COURSE, COURSE_UTILS, LOCK, THE_COURSE, package_path, package_version
+from autograder.write import write
+from course_utils.explain.sealed_prints import FILE, Unreadable, unpack
 
-STUDENT_PACKAGES: tuple[str, ...] = ("einops", "jupyter", "jupyterlab", "matplotlib", "mlxtend", "num2words", "numpy")
-STUDENT_PACKAGES += ("otter-grader", "pytest", "sacrebleu", "safetensors", "scikit-learn", "sympy", "torch", "tqdm")
 Moment = tuple[int, int, int, int, int, int]
 NO_TIME: Moment = (1980, 1, 1, 0, 0, 0)  # the same files are the same bytes
 SETUP_PIN = "setuptools"  # builds course_utils
+PINS = COURSE / LOCK.name if (COURSE / LOCK.name).is_file() else LOCK  # a course may pin other versions
 
 
 def release(name: str, out: Path) -> Path:
@@ -31,9 +32,15 @@ def release(name: str, out: Path) -> Path:
 
 def release_files(name: str) -> dict[str, bytes]:
     """The content of the zip: path inside it -> bytes."""
-    files = original_files(name)
-    files |= {f"course_utils/{path.relative_to(COURSE_UTILS)}": path.read_bytes() for path in _clean(COURSE_UTILS)}
-    files[f"course_utils/originals/{name}.zip"] = zip_bytes(original_files(name), NO_TIME)
+    original = original_files(name)
+    files = original | {
+        path.relative_to(COURSE_UTILS.parent).as_posix(): path.read_bytes() for path in needed_modules(_code(original))
+    }
+    for package in THE_COURSE.packages:
+        path = package_path(package)
+        for file in [path] if path.is_file() else _clean(path):
+            files[file.relative_to(path.parent).as_posix()] = file.read_bytes()
+    files[f"course_utils/originals/{name}.zip"] = zip_bytes(original, NO_TIME)
     pins = student_pins()
     files["course_utils/pins.txt"] = pins.encode()
     files["requirements.txt"] = pins.encode()
@@ -43,15 +50,36 @@ def release_files(name: str) -> dict[str, bytes]:
 
 
 def original_files(name: str) -> dict[str, bytes]:
-    """The notebook and its public checks: what `course start` unpacks, and what a student's copy is compared with."""
+    """The notebook and its `tests`: what `course start` unpacks, and what a student's copy is compared with."""
     assignment = ASSIGNMENTS / name
     return {str(path.relative_to(assignment)): path.read_bytes() for path in _clean(assignment)}
 
 
-def student_pins(lock: Path = LOCK) -> str:
+def _code(original: dict[str, bytes]) -> list[str]:
+    """The code of a homework's notebook, checks and probes; what is no Python (a magic) imports nothing."""
+    sources = [content.decode() for path, content in original.items() if path.endswith(".py")]
+    for path, content in original.items():
+        if Path(path).name == FILE:
+            try:
+                sources += [known.probes for known in unpack(content).values()]
+            except Unreadable as error:
+                raise BadInput(f"The file {path} {error}. Run `autograder build` first.") from None
+    for path, content in original.items():
+        cells = json.loads(content)["cells"] if path.endswith(".ipynb") else []
+        sources += ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+    return sources
+
+
+def student_pins(lock: Path = PINS) -> str:
     """The lock file's pins of what a student needs by name; pip finds the rest."""
     pins = dict(line.split("==") for line in lock.read_text().splitlines() if "==" in line and not line.startswith("#"))
-    return "".join(f"{package}=={pins[package]}\n" for package in (*STUDENT_PACKAGES, SETUP_PIN))
+    wanted = (*THE_COURSE.student_packages, SETUP_PIN)
+    if missing := [package for package in wanted if package not in pins]:
+        raise BadInput(
+            f"{lock} pins no {missing[0]}, which course.toml names in `student_packages`. Correct the name, or put a "
+            f"{LOCK.name} of your own beside course.toml."
+        )
+    return "".join(f"{package}=={pins[package]}\n" for package in wanted)
 
 
 def zip_bytes(files: dict[str, bytes], when: Moment | None = None) -> bytes:
@@ -70,12 +98,13 @@ def zip_bytes(files: dict[str, bytes], when: Moment | None = None) -> bytes:
 def _clean(folder: Path) -> list[Path]:
     ignored = {"__pycache__", ".ipynb_checkpoints"}
     files = (path for path in sorted(folder.rglob("*")) if path.is_file() and not ignored & set(path.parts))
-    return [path for path in files if path.suffix in {".py", ".ipynb", ".txt"} and path.name != "pins.txt"]
+    return [path for path in files if path.suffix in {".py", ".ipynb", ".txt", ".dat"} and path.name != "pins.txt"]
 
 
 def _pyproject() -> str:
-    version = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]["version"]
-    return PYPROJECT.format(version=version)
+    packages = "".join(f', "{package}*"' for package in THE_COURSE.packages)
+    title = THE_COURSE.title.replace("\\", "").replace('"', "'")
+    return PYPROJECT.format(version=package_version(), title=title, packages=packages)
 
 
 PYPROJECT = """\
@@ -86,14 +115,14 @@ build-backend = "setuptools.build_meta"
 [project]
 name = "course-utils"
 version = "{version}"
-description = "What students of the Transformer course import: plots, checks, derivation tools"
+description = "What students import: {title}"
 requires-python = ">=3.11"
 
 [project.scripts]
-course = "course_utils.cli:main"
+course = "course_utils.terminal.main:main"
 
 [tool.setuptools]
-packages = ["course_utils", "course_utils.data"]
+packages.find.include = ["course_utils*"{packages}]
 
 [tool.setuptools.package-data]
 course_utils = ["pins.txt", "originals/*.zip"]

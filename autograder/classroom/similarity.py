@@ -2,6 +2,7 @@
 
 Names, comments and layout do not matter: code is reduced to its shape. copydetect winnows that, and leaves out what the
 course itself gives. What much of the class writes alike is left out too: a textbook line shared by many says nothing.
+Whole submissions that are nearly the same say something, however many they are: those are told as groups.
 """
 
 from __future__ import annotations
@@ -18,20 +19,20 @@ from itertools import combinations
 from copydetect import CodeFingerprint
 
 from autograder.builder.notebooks import student_cells
-from autograder.grading.collect import Entry
 from autograder.homework import Homework
-from autograder.submission import BadSubmission, parse_submission
 
 TOKENS, WINDOW = 25, 4  # the shortest copied piece that is noticed, and the winnowing window
 COMMON = 0.2  # pieces that more than this share of the class has are common knowledge
 CROWD = 15  # and so are those that more students than this have, however large the class
 FEWEST = 5  # rare pieces that a pair must share
-MAX_SOURCE = 200_000
 MAX_PAIRS = 50
+NEAR = 0.9  # of the smaller one's pieces, for two submissions to count as nearly the same
+LEAST = 10  # pieces of such a submission: in a few lines everybody may agree
+LINE = 200  # characters of a line that are read in one piece
 _KNOWN = {*keyword.kwlist, *dir(builtins), "self"}
 _TOKEN = re.compile(
     r"""(?P<nothing>\#[^\n]*|\s+)
-    |(?P<string>[rbuf]{0,2}(?:\"{3}.*?\"{3}|'{3}.*?'{3}|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'))
+    |(?P<string>[rbuf]{0,2}(?:\"{3}.*?\"{3}|'{3}.*?'{3}|"(?:\\[^\n]|[^"\\\n])*"|'(?:\\[^\n]|[^'\\\n])*'))
     |(?P<made>(?:(?<=def\ )|(?<=class\ ))\w+)
     |(?P<name>[^\W\d]\w*)
     |\d\w*|.""",
@@ -49,20 +50,40 @@ class Pair:
     pieces: int
 
 
-def answer_text(entry: Entry, homework: Homework) -> str:
-    """The code of the student's answer cells, as one piece of Python."""
-    try:
-        submission = parse_submission(entry.content or b"", entry.suffix, homework)
-    except BadSubmission:
-        return ""
-    return "\n\n".join(cell.source for cell in submission.cells if cell.keep)[:MAX_SOURCE]
+def fingerprints(texts: Mapping[str, str], homework: Homework) -> dict[str, frozenset[int]]:
+    """The pieces of everybody's code that the course does not give."""
+    stubs = "\n\n".join(cell.source for cell in student_cells(homework, solved=False) if cell.cell_type == "code")
+    given = CodeFingerprint("given.py", TOKENS, 1, filter=False, fp=io.StringIO(shape(stubs))).hashes
+    return {student: _pieces(text, given) for student, text in texts.items() if text.strip()}
+
+
+def near_groups(prints: Mapping[str, frozenset[int]]) -> list[list[str]]:
+    """Everybody whose whole submission is nearly somebody else's, in groups, the largest first."""
+    same: dict[frozenset[int], list[str]] = defaultdict(list)
+    for student in sorted(prints):
+        if len(prints[student]) >= LEAST:
+            same[prints[student]].append(student)
+    sizes = sorted(same, key=len)
+    group = {pieces: {pieces} for pieces in sizes}
+    for i, small in enumerate(sizes):
+        for large in sizes[i + 1 :]:
+            if len(large) > 2 * len(small):
+                break
+            if group[small] is not group[large] and len(small & large) >= NEAR * len(small):
+                group[small] |= group[large]
+                for member in group[large]:
+                    group[member] = group[small]
+    groups = {id(members): sorted(s for pieces in members for s in same[pieces]) for members in group.values()}
+    return sorted((students for students in groups.values() if len(students) > 1), key=lambda g: (-len(g), g))
 
 
 def similar_pairs(texts: Mapping[str, str], homework: Homework) -> list[Pair]:
     """Pairs with many rare pieces in common, the most alike first."""
-    stubs = "\n\n".join(cell.source for cell in student_cells(homework, solved=False) if cell.cell_type == "code")
-    given = CodeFingerprint("given.py", TOKENS, 1, filter=False, fp=io.StringIO(shape(stubs))).hashes
-    prints = {student: _pieces(text, given) for student, text in texts.items() if text.strip()}
+    return rare_pairs(fingerprints(texts, homework))
+
+
+def rare_pairs(prints: Mapping[str, frozenset[int]]) -> list[Pair]:
+    """The same from their pieces."""
     holders: dict[int, list[str]] = defaultdict(list)
     for student, pieces in prints.items():
         for piece in pieces:
@@ -83,7 +104,8 @@ def similar_pairs(texts: Mapping[str, str], homework: Homework) -> list[Pair]:
 
 def shape(code: str) -> str:
     """The code without comments and layout, with a letter for each string, each definition and each name."""
-    return "".join(_letter(token) for token in _TOKEN.finditer(code))
+    lines = (line[i : i + LINE] for line in code.split("\n") for i in range(0, len(line) or 1, LINE))
+    return "".join(_letter(token) for token in _TOKEN.finditer(" \n".join(lines)))
 
 
 def _letter(token: re.Match[str]) -> str:
@@ -93,6 +115,6 @@ def _letter(token: re.Match[str]) -> str:
     return {"nothing": "", "string": "S", "made": "F"}.get(kind or "", text)
 
 
-def _pieces(text: str, given: set[int]) -> set[int]:
+def _pieces(text: str, given: set[int]) -> frozenset[int]:
     fp = io.StringIO(shape(text))
-    return set(CodeFingerprint("answers.py", TOKENS, WINDOW, boilerplate=list(given), filter=False, fp=fp).hashes)
+    return frozenset(CodeFingerprint("answers.py", TOKENS, WINDOW, boilerplate=list(given), filter=False, fp=fp).hashes)

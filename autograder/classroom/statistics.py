@@ -55,7 +55,7 @@ def spread(totals: Sequence[float], points: float) -> Spread:
     values = np.asarray(totals, dtype=float)
     if not len(values):
         return Spread(0, 0.0, 0.0, 0.0, (0,) * BINS)
-    bins, _ = np.histogram(values, bins=BINS, range=(0, points))
+    bins, _ = np.histogram(values.clip(0, points), bins=BINS, range=(0, points))  # a bonus may lead beyond all points
     return Spread(
         len(values), float(values.mean()), float(np.median(values)), float(values.std()), tuple(int(n) for n in bins)
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Mapping
 
 ODD_CALLS = {
@@ -22,8 +23,20 @@ ODD_CALLS = {
     "pickle.dump": "writes pickles",
     "builtins.__import__": "replaces the import",
 }
-ODD_MODULES = {"ctypes", "socket", "subprocess", "multiprocessing", "gc", "pty", "ptrace", "faulthandler", "autograder",
-               "threading", "_thread", "concurrent"}  # work in another thread is not counted
+ODD_MODULES = {
+    "ctypes",
+    "socket",
+    "subprocess",
+    "multiprocessing",
+    "gc",
+    "pty",
+    "ptrace",
+    "faulthandler",
+    "autograder",
+    "threading",
+    "_thread",
+    "concurrent",
+}  # work in another thread is not counted
 ODD_METHODS = {"__torch_function__", "__torch_dispatch__", "__array_function__", "__reduce__", "__reduce_ex__"}
 ODD_TEXTS = ("/proc/", "/autograder", "gradebook.db", "results.jsonl", "COURSE_GRADING", "NBGRADER")
 PATCHED = {"torch", "numpy", "pytest", "course_utils", "builtins", "safetensors", "autograder"}
@@ -32,20 +45,44 @@ USUAL = {"np": "numpy", "F": "torch.nn.functional", "nn": "torch.nn"}  # importe
 
 def odd_things(source: str) -> list[str]:
     """What a person might want to look at, in words; empty for ordinary answers."""
-    try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return []
-    names = USUAL | _imported(tree)
+    return look({"": source})[0]
+
+
+def look(cells: Mapping[str, str]) -> tuple[list[str], list[str]]:
+    """The same for a notebook, read cell by cell, and sentences about the cells that are no Python.
+
+    Those are searched for words. What one cell imports has its name in all.
+    """
+    trees: list[ast.AST] = []
+    texts: dict[str, str] = {}
+    for name, source in cells.items():
+        try:
+            trees.append(ast.parse(source))
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            texts[name] = source
+    names = dict(USUAL)
+    for tree in trees:
+        names |= _imported(tree)
     found: dict[str, None] = {}
-    for node in ast.walk(tree):
-        for told in _about(node, names):
-            found[told] = None
-    return list(found)
+    for tree in trees:
+        for node in ast.walk(tree):
+            for told in _about(node, names):
+                found[told] = None
+    for text in texts.values():
+        found |= dict.fromkeys(_mentioned(text))
+    return list(found), [f"{name} cannot be read as Python; it was only searched for words" for name in texts]
+
+
+def _mentioned(text: str) -> list[str]:
+    """Odd words in what is no Python."""
+    words = set(re.findall(r"[\w.]+", text))
+    odd = [name for name in ODD_CALLS if name in words] + [name for name in sorted(ODD_METHODS) if name in words]
+    odd += [word for word in sorted(ODD_MODULES) if re.search(rf"\b(?:import|from)\s+{word}\b", text)]
+    return [f"mentions `{word}`" for word in odd + [word for word in ODD_TEXTS if word in text]]
 
 
 def _imported(tree: ast.AST) -> dict[str, str]:
-    """What stands behind the names that the code imports: `import course_utils.work as w` gives w."""
+    """What stands behind the names that the code imports: `import course_utils.instruments.work as w` gives w."""
     found: dict[str, str] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):

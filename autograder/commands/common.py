@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from autograder.homework import homework_names
-from course_utils.completion import offer
+from course_utils.terminal.completion import offer
+from course_utils.terminal.originals import is_called
 
 OK, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 
@@ -45,11 +45,21 @@ def group(commands: Commands, name: str, text: str, example: str) -> argparse.Ar
 
 def take_homework(parser: argparse.ArgumentParser, several: bool = False) -> None:
     """The homework that a command is about; `several`: any number, all where none is named."""
-    text = "default: all" if several else "such as hw1_attention"
-    action = parser.add_argument("homework", nargs="*" if several else None, help=text)
-    offer(action, homework_names)
+    text = "default: all" if several else "such as hwN_topic, or hwN"
+    action = parser.add_argument("homework", nargs="*" if several else None, type=called, help=text)
+    offer(action, lambda: named([]))
+
+
+def called(name: str) -> str:
+    """The homework that `hwN` means; any other name as it is."""
+    from autograder.homework import homework_names
+
+    meant = [known for known in homework_names() if is_called(known, name)]
+    return meant[0] if len(meant) == 1 else name
 
 
 def named(given: list[str]) -> list[str]:
     """The homeworks that were named, else all."""
+    from autograder.homework import homework_names
+
     return given or homework_names()

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from autograder.commands.common import FAILED, OK, Commands, Done, Tell, command, group, take_homework
-from course_utils.completion import SHELLS, completion_script
+from course_utils.terminal.completion import SHELLS, completion_script
 
 
 def add(commands: Commands, parser: Callable[[], argparse.ArgumentParser]) -> None:
@@ -17,7 +17,7 @@ def add(commands: Commands, parser: Callable[[], argparse.ArgumentParser]) -> No
     demo.set_defaults(run=_demo)
     example = command(
         commands, "example", _example, "write an example class of a homework, with its roster, to try commands on",
-        "autograder example hw1_attention class",
+        "autograder example hwN_topic class",
     )  # fmt: skip
     take_homework(example)
     example.add_argument("folder", type=Path, help="gets canvas.csv and submissions/<student>.zip")

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,10 @@ from traitlets.config.loader import PyFileConfigLoader
 
 from autograder.builder.notebooks import student_notebook
 from autograder.errors import BadInput
-from autograder.grading.by_hand import Sheet
+from autograder.grading.by_hand import Sheet, Waivers
+from autograder.grading.decided import Decided
 from autograder.grading.journal import Outcome
+from autograder.grading.late import Deadline, Extension, LatePolicy
 from autograder.grading.outputs import report_of
 from autograder.homework import Explanation, Homework
 from autograder.judge.results import HandGrade
@@ -75,26 +78,45 @@ class GradebookDesk:
         add_assignment(self.url, homework)
         return Sheet(columns=())
 
-    def settle(self, homework: Homework, outcomes: dict[str, Outcome], fresh: set[str]) -> Sheet:
+    def deadline(self, homework: Homework) -> Deadline | None:
+        """The assignment's due date, students' extensions, and the late policy of the course's configuration."""
+        with _open(self.url) as gradebook:
+            try:
+                due = gradebook.find_assignment(homework.name).duedate
+                submissions = gradebook.assignment_submissions(homework.name)
+            except MissingEntry:
+                return None
+            if due is None:
+                return None
+            later = {
+                s.student.id: Extension((due + s.extension).replace(tzinfo=UTC)) for s in submissions if s.extension
+            }
+            return Deadline(due.replace(tzinfo=UTC), self._policy(), later)
+
+    def _policy(self) -> LatePolicy:
+        told = self._config.get("LatePenalty", {})
+        return LatePolicy(**{name: float(told[name]) for name in LatePolicy.__dataclass_fields__ if name in told})
+
+    def settle(self, homework: Homework, outcomes: dict[str, Outcome], fresh: set[str], waived: Waivers) -> Sheet:
         """Enter the judge's scores, of one student after the other; what people gave is untouched, and returned."""
         with _open(self.url) as gradebook:
             known = {student.id for student in gradebook.students}
             for student, outcome in outcomes.items():
-                if outcome.status in ("graded", "unreadable"):
+                if outcome.status == "graded" or outcome.void:
                     if student not in known:
                         gradebook.add_student(student)
-                    self._enter(gradebook, homework, outcome, student in fresh)
+                    self._enter(gradebook, homework, outcome, student in fresh, Decided(waived=waived))
         if self._course is not None:
             self._penalties(homework, outcomes)
         return self.read(homework)
 
-    def _enter(self, gradebook: Gradebook, homework: Homework, outcome: Outcome, fresh: bool) -> None:
+    def _enter(self, gradebook: Gradebook, homework: Homework, outcome: Outcome, fresh: bool, people: Decided) -> None:
         timestamp = self._timestamp(homework.name, outcome.student)
         told = {"timestamp": timestamp} if timestamp else {}
         gradebook.update_or_create_submission(homework.name, outcome.student, **told)
         notebook = gradebook.find_submission_notebook(homework.name, homework.name, outcome.student)
         grades = {grade.cell.name: grade for grade in notebook.grades}
-        report, unreadable = report_of(homework, outcome), outcome.status == "unreadable"
+        report, unreadable = report_of(homework, outcome, people), outcome.void
         for asked in homework.graded:
             by_person = isinstance(asked, Explanation) and not unreadable
             score = None if by_person else report.question(asked.id).judged
@@ -114,7 +136,7 @@ class GradebookDesk:
     def _penalties(self, homework: Homework, outcomes: dict[str, Outcome]) -> None:
         """Late penalties by nbgrader's own step, with the plugin of the course's configuration."""
         for student, outcome in outcomes.items():
-            if outcome.status in ("graded", "unreadable"):
+            if outcome.status == "graded" or outcome.void:
                 told = {"notebook": homework.name, "assignment": homework.name, "student": student, "db_url": self.url}
                 step = AssignLatePenalties(config=self._config)
                 step.preprocess(nbformat.v4.new_notebook(), {"nbgrader": told})
@@ -133,13 +155,13 @@ def _set(grade: Grade, score: float | None, fresh: bool) -> None:
 def _by_people(notebook: SubmittedNotebook, homework: Homework) -> dict[str, HandGrade]:
     questions = {graded_cell(homework, asked.id): asked.id for asked in homework.graded}
     comments = {comment.cell.name: comment.manual_comment or "" for comment in notebook.comments}
-    return {
-        questions[grade.cell.name]: HandGrade(
-            grade.manual_score + (grade.extra_credit or 0.0), comments.get(questions[grade.cell.name], "")
-        )
-        for grade in notebook.grades
-        if grade.manual_score is not None and grade.cell.name in questions
-    }
+    found = {}
+    for grade in notebook.grades:
+        question = questions.get(grade.cell.name, "")
+        score, comment = grade.manual_score, comments.get(question, "")
+        if question and (score is not None or comment):
+            found[question] = HandGrade(None if score is None else score + (grade.extra_credit or 0.0), comment)
+    return found
 
 
 def _check_points(notebook: Any, homework: Homework, url: str) -> None:

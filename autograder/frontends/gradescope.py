@@ -11,7 +11,19 @@ from pathlib import Path
 
 from autograder.frontends.gradescope_run import Settings
 from autograder.homework import Homework
-from autograder.places import ASSIGNMENTS, COURSE_UTILS, LOCK, PACKAGE, REPOSITORY, SOLUTIONS
+from autograder.places import (
+    ASSIGNMENTS,
+    COURSE,
+    COURSE_UTILS,
+    LOCK,
+    PACKAGE,
+    REPOSITORY,
+    SOLUTIONS,
+    SUITES,
+    THE_COURSE,
+    package_path,
+)
+from course_utils.explain.sealed_prints import FILE
 
 LEFT_OUT = {"__pycache__", ".ipynb_checkpoints", "suites"}
 
@@ -33,20 +45,24 @@ def bundle(homework: Homework, out: Path, settings: Settings) -> Path:
 def bundle_files(homework: Homework, settings: Settings) -> dict[str, bytes]:
     """The content of the zip: this homework's suite and reference, and no other's but what it gives to students."""
     given = set(re.findall(r'given="(hw\w+)', homework.source.read_text(encoding="utf-8")))
-    files = {f"course/solutions/{name}.py": (SOLUTIONS / f"{name}.py").read_bytes() for name in {homework.name, *given}}
-    for folder, place in (
-        (PACKAGE, "course/autograder"),
-        (COURSE_UTILS, "course/course_utils"),
-        (homework.suite, f"course/autograder/suites/{homework.name}"),
-    ):
-        for path in sorted(folder.rglob("*")):
+    sources = {f"{name}.py" for name in {homework.name, *given}}
+    files = {f"course/{THE_COURSE.solutions}/{name}": (SOLUTIONS / name).read_bytes() for name in sources}
+    folders = {PACKAGE: "course/autograder", COURSE_UTILS: "course/course_utils"}
+    folders[homework.suite] = f"course/{THE_COURSE.suites}/{homework.name}"
+    for package in (*THE_COURSE.packages, *THE_COURSE.kits):
+        if (path := package_path(package)).is_relative_to(COURSE):  # the engine's own come with it
+            folders[path] = f"course/{path.relative_to(COURSE).as_posix()}"
+    for folder, place in folders.items():
+        for path in [folder] if folder.is_file() else sorted(folder.rglob("*")):
             inside = path.relative_to(folder)
             if path.is_file() and not LEFT_OUT & set(inside.parts):
-                files[f"{place}/{inside.as_posix()}"] = path.read_bytes()
-    for path in sorted((PACKAGE / "suites").glob("*.py")):  # what all suites share
-        files[f"course/autograder/suites/{path.name}"] = path.read_bytes()
-    for path in sorted((ASSIGNMENTS / homework.name / "tests").glob("*.py")):  # fingerprints of the known mistakes
-        files[f"course/assignments/{homework.name}/tests/{path.name}"] = path.read_bytes()
+                files[f"{place}/{inside.as_posix()}".removesuffix("/.")] = path.read_bytes()
+    for path in sorted(SUITES.glob("*.py")):  # what all suites share
+        files[f"course/{THE_COURSE.suites}/{path.name}"] = path.read_bytes()
+    known = ASSIGNMENTS / homework.name / "tests" / FILE  # fingerprints of the known mistakes
+    if known.is_file():
+        files[f"course/{THE_COURSE.assignments}/{homework.name}/tests/{FILE}"] = known.read_bytes()
+    files["course/course.toml"] = THE_COURSE.file.read_bytes()
     files["course/requirements.lock"] = LOCK.read_bytes()
     files["course/pyproject.toml"] = (REPOSITORY / "pyproject.toml").read_bytes()
     files["settings.json"] = (json.dumps(asdict(settings), indent=1) + "\n").encode()

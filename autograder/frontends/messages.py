@@ -13,9 +13,7 @@ def case_line(case: dict[str, Any]) -> str:
     if case["verdict"] == "passed":
         return f"[ok] {case['sentence']}{variation}"
     verdict = "" if case["verdict"] in ("failed", "error") else f"{case['verdict']}: "
-    return (
-        f"[--] {case['sentence']}{variation}\n     {verdict}{case['message']}\n     ({case['id']}, seed {case['seed']})"
-    )
+    return f"[--] {case['sentence']}{variation}\n     {verdict}{case['message']}\n     ({case['id']})"
 
 
 def question_text(question: Question) -> str:

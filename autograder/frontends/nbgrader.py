@@ -8,12 +8,12 @@ import nbformat
 
 from autograder.builder.notebooks import source_notebook
 from autograder.builder.release import release_files
-from autograder.builder.write import Files, write
 from autograder.errors import BadInput
 from autograder.frontends.gradebook import CONFIG, GradebookDesk, add_assignment
-from autograder.frontends.late import LatePolicy
+from autograder.grading.late import LatePolicy
 from autograder.homework import read_homework
 from autograder.places import COURSE
+from autograder.write import Files, write
 
 
 def init(folder: Path, names: list[str], db_url: str | None = None) -> list[Path]:
@@ -62,6 +62,7 @@ c.Autograde.autograde_preprocessors = [
     "nbgrader.preprocessors.CheckCellMetadata",
 ]
 c.JudgeAutogrades.jobs = 0  # processes that grade side by side; 0: one per core
+c.JudgeAutogrades.feedback = ""  # on hidden cases: full, teaching or verdicts; empty: teaching until the due date
 
 # What lateness costs, per day begun, once a due date is set for the assignment.
 c.AssignLatePenalties.plugin_class = "autograder.frontends.nbgrader_plugins.LatePenalty"

@@ -29,13 +29,21 @@ from traitlets import Float, Integer, Unicode
 from autograder.builder.notebooks import student_notebook
 from autograder.frontends.exports import NBGRADER
 from autograder.frontends.gradebook import graded_cell
-from autograder.frontends.late import LatePolicy
+from autograder.frontends.judged import judge_environment
 from autograder.frontends.messages import question_text
+from autograder.grading.changes import written_grades
+from autograder.grading.late import LatePolicy
+from autograder.grading.outputs import page_names
 from autograder.grading.tables import csv_text, inert
 from autograder.homework import Homework, read_homework
 from autograder.submission import BadSubmission, read_submission
 
 RUNS = re.compile(r"(java|vb)script:|data:(?!image/(png|jpeg|gif|webp)[;,])")  # at the beginning of an address
+HERE = re.compile(r"(data|attachment):")  # what an address of a picture begins with that nobody has to be asked for
+LOADS = {"src", "srcset", "poster", "background", "data", "action", "formaction", "ping", "style"}
+FORMULAS = ("\\href", "\\style", "\\require", "\\url", "\\includegraphics")  # these reach out of a formula
+LONG = 8_000  # characters of a text that is rendered: time grows with their square; longer ones are shown as written
+RENDERED = 40_000  # and of all texts of a notebook together that are not the course's own
 JUDGED = "judged"  # beside submitted/ and autograded/: the judge's journal, grades and feedback pages
 
 
@@ -53,6 +61,7 @@ class JudgeAutogrades(NbGraderPreprocessor):  # type: ignore[misc]
 
     jobs = Integer(0, help="processes that grade side by side; 0: one per core").tag(config=True)
     sandbox = Unicode("auto", help="the box: auto, bwrap, namespaces or process").tag(config=True)
+    feedback = Unicode("", help="on hidden cases: full, teaching or verdicts; empty: by the due date").tag(config=True)
 
     def preprocess(self, nb: NotebookNode, resources: Any) -> tuple[NotebookNode, Any]:
         """Judge the class, if that is not done yet, and show this student's results in their notebook."""
@@ -61,7 +70,7 @@ class JudgeAutogrades(NbGraderPreprocessor):  # type: ignore[misc]
         out = Path(self.parent.parent.coursedir.root) / JUDGED / homework.name
         if not getattr(self.parent, "judged", False):
             self._judge(homework.name, student, told["db_url"], out)
-        path = out / "feedback" / f"{student}.json"
+        path = out / "feedback" / f"{page_names(written_grades(out)).get(student, student)}.json"
         if not path.is_file():
             raise RuntimeError(f"The judge knows no student `{student}`: ids are letters, digits and . _ @ + -")
         feedback = json.loads(path.read_text())
@@ -75,13 +84,28 @@ class JudgeAutogrades(NbGraderPreprocessor):  # type: ignore[misc]
         submitted = Path(course.root) / course.submitted_directory
         command = [sys.executable, "-P", "-m", "autograder", "grade", str(submitted), "--assignment", assignment]
         command += ["--out", str(out), "--gradebook", url, "--jobs", str(self.jobs), "--sandbox", self.sandbox]
+        command += [*(["--feedback", self.feedback] if self.feedback else []), *_due(url, assignment)]
+        policy = LatePenalty(parent=self.parent)
+        late = {"--late": policy.percent_per_day, "--grace": policy.grace_minutes, "--most": policy.most_percent}
+        command += [word for option, value in late.items() for word in (option, str(value))]
         everybody = course.student_id == "*"
-        done = subprocess.run(command + ([] if everybody else ["--only", student]), text=True, capture_output=True)
+        command += [] if everybody else ["--only", student]
+        done = subprocess.run(command, env=judge_environment(), text=True, capture_output=True)
         for line in done.stdout.splitlines():
             self.log.info("judge: %s", line)
         if done.returncode not in (0, 1):  # 1: somebody could not be graded; told when it is their turn
             raise RuntimeError(f"The judge could not start: {done.stderr.strip()[-2000:]}")
         self.parent.judged = everybody
+
+
+def _due(url: str, assignment: str) -> list[str]:
+    """The assignment's due date, which nbgrader keeps in UTC, for the judge's command."""
+    with Gradebook(url) as book:
+        try:
+            due = book.find_assignment(assignment).duedate
+        except MissingEntry:
+            due = None
+    return ["--due", f"{due.isoformat()}+00:00"] if due else []
 
 
 class LatePenalty(BasePlugin):  # type: ignore[misc]
@@ -132,6 +156,12 @@ def _course_cells(homework: Homework) -> dict[str, NotebookNode]:
     return {cell.metadata.nbgrader.grade_id: cell for cell in cells if "nbgrader" in cell.metadata}
 
 
+@cache
+def _course_texts(homework: Homework) -> frozenset[str]:
+    """The texts of the student notebook as they are handed out."""
+    return frozenset(cell.source for cell in student_notebook(homework).cells if cell.cell_type == "markdown")
+
+
 def _readable(path: Path, homework: Homework) -> NotebookNode:
     try:
         read_submission(path, homework)
@@ -146,7 +176,7 @@ def _readable(path: Path, homework: Homework) -> NotebookNode:
 
 def _cells(raw: list[Any], homework: Homework) -> list[NotebookNode]:
     """The submitted sources; what nbgrader is told about a cell comes from the course, whatever the file says."""
-    course, seen, cells = _course_cells(homework), set(), []
+    course, seen, cells, left = _course_cells(homework), set(), [], RENDERED
     make = {"code": nbformat.v4.new_code_cell, "markdown": nbformat.v4.new_markdown_cell}
     for cell in (cell for cell in raw if isinstance(cell, dict) and cell.get("cell_type") in [*make]):  # may be a list
         source = cell.get("source", "")
@@ -155,7 +185,10 @@ def _cells(raw: list[Any], homework: Homework) -> list[NotebookNode]:
         told = metadata.get("nbgrader") if isinstance(metadata, dict) else None
         grade_id = told.get("grade_id") if isinstance(told, dict) else None
         text = text.encode("utf-8", "replace").decode()
-        made = make[cell["cell_type"]](text if cell["cell_type"] == "code" else _harmless(text))
+        if cell["cell_type"] == "markdown" and text not in _course_texts(homework):
+            left -= min(len(text), LONG)
+            text = _harmless(text) if left >= 0 else _verbatim(text)
+        made = make[cell["cell_type"]](text)
         known = course.get(grade_id) if isinstance(grade_id, str) and grade_id not in seen else None
         if known is not None and known.cell_type == made.cell_type:
             seen.add(grade_id)
@@ -165,7 +198,12 @@ def _cells(raw: list[Any], homework: Homework) -> list[NotebookNode]:
 
 
 def _harmless(markdown: str) -> str:
-    """A student's text without what could run in the browser of the person who grades it."""
+    """A student's text without what could run in the browser of the person who grades it, or ask a server for anything.
+
+    What is too long to be rendered in a moment is shown as it was written.
+    """
+    if len(markdown) > LONG:
+        return _verbatim(markdown)
     cleaner = SanitizeHTML()
     cleaner.tags = [*cleaner.tags, "details", "summary"]  # the course's own help
     clean = str(cleaner.sanitize_html_tags(markdown))
@@ -182,7 +220,7 @@ def _verbatim(text: str) -> str:
 
 
 class _Page(HTMLParser):
-    """A page as a browser reads it: whether something on it could run once it is clicked, or typeset as a formula."""
+    """A page as a browser reads it: whether it loads anything, or something on it could run once it is clicked."""
 
     def __init__(self, page: str) -> None:
         super().__init__()
@@ -192,14 +230,14 @@ class _Page(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Look at the addresses, without the characters that browsers leave out of them."""
-        addresses = (
-            "".join(c for c in value or "" if c > " ").lower() for name, value in attrs if name in ("href", "src")
-        )
-        self.runs |= any(RUNS.match(address) for address in addresses)
+        for name, value in attrs:
+            address = "".join(c for c in value or "" if c > " ").lower()
+            self.runs |= name in ("href", "src") and RUNS.match(address) is not None
+            self.runs |= name in LOADS and HERE.match(address) is None
 
     def handle_data(self, data: str) -> None:
-        r"""Look at the formulas, for `\href`: it makes a link of whatever it is given."""
-        self.runs |= "\\href" in data
+        r"""Look at the formulas: `\href` makes a link of whatever it is given, `\style` loads a background."""
+        self.runs |= any(command in data for command in FORMULAS)
 
 
 def _show(notebook: NotebookNode, feedback: dict[str, Any], homework: Homework) -> None:

@@ -7,18 +7,23 @@ import tempfile
 from pathlib import Path
 
 from autograder.homework import Homework
-from autograder.places import LOCK
+from autograder.places import COURSE, LOCK, REPOSITORY
 
 PLUGIN = "autograder.frontends.otter_plugin.JudgePlugin"
 
 
-def otter_zip(homework: Homework, out: Path) -> Path:
-    """Write `<out>/<homework>/autograder.zip` for `otter run` and return its path; it holds no test of ours."""
+def otter_zip(homework: Homework, out: Path, feedback: str | None = None, due: str | None = None) -> Path:
+    """Write `<out>/<homework>/autograder.zip` for `otter run` and return its path; it holds no test of ours.
+
+    What students read of hidden cases is as wished for, or by the date after which nobody hands in.
+    """
     from otter.generate import main as generate
 
     target = out / homework.name / "autograder.zip"
     target.parent.mkdir(parents=True, exist_ok=True)
-    config = {"plugins": [{PLUGIN: {"homework": homework.name}}], "show_hidden": False}
+    told = {"homework": homework.name} | ({"course": str(COURSE)} if COURSE != REPOSITORY else {})
+    told |= {name: value for name, value in {"feedback": feedback, "due": due}.items() if value}
+    config = {"plugins": [{PLUGIN: told}], "show_hidden": False}
     with tempfile.TemporaryDirectory() as work:
         tests = Path(work, "tests")
         tests.mkdir()

@@ -13,6 +13,7 @@ from otter.test_files import GradingResults
 from otter.test_files.abstract_test import TestCase, TestCaseResult, TestFile
 
 from autograder.frontends.judged import Judging
+from autograder.grading.levels import level_by
 
 
 class JudgePlugin(AbstractOtterPlugin):  # type: ignore[misc]
@@ -32,7 +33,9 @@ class JudgePlugin(AbstractOtterPlugin):  # type: ignore[misc]
         copy = Path(self._copy.name, "submission")
         shutil.copytree(submission.parent, copy, symlinks=True, ignore=shutil.ignore_patterns("tests"))
         wanted = self.plugin_config
-        self._judging = Judging(wanted["homework"], copy / submission.name, wanted.get("sandbox", "auto"))
+        sandbox, course = wanted.get("sandbox", "auto"), wanted.get("course")
+        feedback = level_by(wanted.get("feedback"), wanted.get("due"))
+        self._judging = Judging(wanted["homework"], copy / submission.name, sandbox, course, feedback)
         for path in submission.parent.iterdir():
             if path.name == "tests" or path == submission:
                 continue

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 GRADES = "grades.csv"
-TEXT_COLUMNS = ("student_id", "status")
+OTHER_COLUMNS = ("student_id", "penalty", "final", "handed_in", "late", "outdated", "status")
 
 Table = dict[str, dict[str, str]]  # student -> column of grades.csv -> what stands there
 
@@ -50,11 +50,14 @@ def score_changes(before: Table, after: Table) -> list[Change]:
     found = []
     for student in sorted(after):
         old, new = before.get(student, {}), after[student]
-        columns = [name for name in new if name not in TEXT_COLUMNS]
+        columns = [name for name in new if name not in OTHER_COLUMNS]
         scores = {name: (_score(old.get(name, "")), _score(new[name])) for name in columns}
-        differing = {name: pair for name, pair in scores.items() if pair[0] != pair[1]}
+        total = scores["total"]
+        final = _score(old.get("final") or old.get("total", "")), _score(new.get("final") or new["total"])
+        last = {"total": total} | ({"final": final} if final != total else {})  # told where lateness costs anything
+        differing = {name: pair for name, pair in (scores | last).items() if pair[0] != pair[1]}
         if differing:
-            found.append(Change(student, {**differing, "total": scores["total"]}))
+            found.append(Change(student, {name: pair for name, pair in differing.items() if name not in last} | last))
     return found
 
 

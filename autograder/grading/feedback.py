@@ -2,32 +2,70 @@
 
 from __future__ import annotations
 
+import hashlib
+from dataclasses import asdict
 from functools import cache
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, Template, select_autoescape
 
-from autograder.grading.journal import VERSION, Outcome
+from autograder.grading.journal import MISSING, VERSION, Outcome
+from autograder.grading.levels import TEACHING, tells_mistake, told
+from autograder.grading.seeds import seedless
 from autograder.homework import Homework
 from autograder.judge.results import QuestionResult, Report
 
 MAX_PRINTED = 4_000  # characters of printed output shown
 
 
-def feedback_data(homework: Homework, outcome: Outcome, report: Report) -> dict[str, Any]:
-    """The feedback as plain data: the page's JSON twin."""
+def feedback_data(homework: Homework, outcome: Outcome, report: Report, level: str = TEACHING) -> dict[str, Any]:
+    """The feedback as plain data: the page's JSON twin. The level says how much it tells of hidden cases."""
     printed = outcome.printed
     return {
         "version": VERSION,
         "homework": homework.name,
         "student": outcome.student,
         "status": outcome.status,
+        "nothing": outcome.void or outcome.status == MISSING,
         "total": report.total,
+        "penalty": report.penalty,
+        "final": report.final,
         "points": homework.points,
-        "notes": list(outcome.notes),
+        "handed_in": report.handed,
+        "late": report.late,
+        "graded": _graded(outcome),
+        "by_machine": _share([q for q in report.questions if q.text is None]),
+        "by_people": _share([q for q in report.questions if q.text is not None]),
+        "comment": report.comment,
+        "feedback": level,
+        "notes": list(outcome.told),
+        "assumptions": [one.for_student.to_json() for one in outcome.assumptions],
+        "cells": list(outcome.notes),
         "printed": printed if len(printed) <= MAX_PRINTED else printed[:MAX_PRINTED] + "\n...",
-        "questions": [_question(result, outcome, homework) for result in report.questions],
+        "questions": [_question(result, outcome, homework, level) for result in report.questions],
+    }
+
+
+def _graded(outcome: Outcome) -> dict[str, str]:
+    """Which file was graded, when, and with what: two pages with the same suite were graded alike."""
+    told = " ".join(f"{question} {seedless(stamp)}" for question, stamp in sorted(outcome.suites.items()))
+    suite = hashlib.sha256(told.encode()).hexdigest()[:8] if told else ""
+    return {
+        "file": PurePosixPath(outcome.path).name,
+        "dated": outcome.dated,
+        "at": outcome.graded.replace("T", " ")[:16],
+        "version": outcome.graded_by,
+        "suite": suite,
+    }
+
+
+def _share(results: list[QuestionResult]) -> dict[str, float]:
+    """How many points are graded, and of how many."""
+    counted = [result for result in results if not result.bonus]
+    return {
+        "graded": sum(result.points for result in counted if result.graded),
+        "of": sum(result.points for result in counted),
     }
 
 
@@ -36,7 +74,8 @@ def feedback_page(data: dict[str, Any]) -> str:
     return _template().render(data)
 
 
-def _question(result: QuestionResult, outcome: Outcome, homework: Homework) -> dict[str, Any]:
+def _question(result: QuestionResult, outcome: Outcome, homework: Homework, level: str) -> dict[str, Any]:
+    diagnosis = result.diagnosis if tells_mistake(result.cases, level) else None
     return {
         "question": result.question,
         "title": homework.titles.get(result.question, ""),
@@ -46,10 +85,13 @@ def _question(result: QuestionResult, outcome: Outcome, homework: Homework) -> d
         "graded": result.graded,
         "answered": result.answered,
         "complete": result.complete,
+        "bonus": result.bonus,
+        "outdated": result.outdated,
         "text": result.text,
-        "comment": result.hand.comment if result.hand else None,
-        "mistake": result.diagnosis.label if result.diagnosis else None,
-        "hint": result.diagnosis.hint if result.diagnosis else None,
+        "by_person": result.by_person,
+        "comment": result.comment,
+        "mistake": diagnosis.label if diagnosis else None,
+        "hint": diagnosis.hint if diagnosis else None,
         "cases": [
             {
                 "id": f"{outcome.student}/{case.case}",
@@ -57,11 +99,12 @@ def _question(result: QuestionResult, outcome: Outcome, homework: Homework) -> d
                 "variation": case.case.partition("[")[2].rstrip("]"),
                 "public": case.public,
                 "weight": case.weight,
-                "verdict": str(case.verdict),
-                "message": case.message,
-                "seed": case.seed,
+                "verdict": verdict,
+                "message": message,
+                "waived": asdict(result.waived[case.case]) if case.case in result.waived else None,
             }
             for case in result.cases
+            for verdict, message in [told(case, level)]
         ],
     }
 

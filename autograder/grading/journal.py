@@ -15,12 +15,22 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from autograder.assumptions import Assumption
 from autograder.errors import BadInput
 from autograder.judge.results import CaseResult, Diagnosis
 from autograder.judge.verdicts import Verdict
 
-VERSION = 1
+VERSION = 2
+READ = (1, VERSION)  # version 1 knew one digest for all questions: its facts are kept, and count as outdated
 JOURNAL = "results.jsonl"
+VOID = (
+    "unreadable",
+    "too large",
+    "no notebook",
+    "empty",
+    "other homework",
+)  # nothing to grade: 0 points, a page says why
+MISSING = "missing"  # on the roster, without a submission
 
 
 @dataclass(frozen=True)
@@ -30,9 +40,9 @@ class Outcome:
     student: str
     path: str
     digest: str  # of the submitted file
-    suite: str  # of what it was graded with
+    suites: dict[str, str]  # by question, what its facts were found with; none where they are not of this file
     seed: int
-    status: str  # "graded", "unreadable" or "infrastructure"
+    status: str  # "graded", "partial", "infrastructure", MISSING, or one of VOID
     cases: tuple[CaseResult, ...] = ()
     diagnoses: dict[str, Diagnosis] = field(default_factory=dict)  # by question
     notes: tuple[str, ...] = ()
@@ -40,11 +50,31 @@ class Outcome:
     box: str = ""
     seconds: float = 0.0
     texts: dict[str, str] = field(default_factory=dict)  # free-text answers, by question
+    source: str = ""  # where it was found, from the journal's folder; unknown in journals of old
+    handed: str = ""  # when it was handed in, as its platform tells; ISO with a zone
+    marked: bool | None = None  # whether that was late, where the platform tells that and no time
+    dated: str = ""  # the date that the graded file itself bears
+    graded: str = ""  # when it was graded, ISO
+    graded_by: str = ""  # the version of the package that did
+    assumptions: tuple[Assumption, ...] = ()
 
     @property
-    def key(self) -> tuple[str, str, str, int]:
-        """What makes a finished submission finished: the same student, file, suite and seed."""
-        return self.student, self.digest, self.suite, self.seed
+    def void(self) -> bool:
+        """Whether there was nothing in it that could be graded."""
+        return self.status in VOID
+
+    @property
+    def told(self) -> tuple[str, ...]:
+        """What the student reads about the notebook: what was assumed, then the notes."""
+        return (*(str(one.for_student) for one in self.assumptions), *self.notes)
+
+
+@dataclass(frozen=True)
+class Class:
+    """What a run found out about no single submission."""
+
+    assumptions: tuple[Assumption, ...] = ()
+    missing: tuple[str, ...] = ()  # on the roster, without a submission
 
 
 def homework_of(out: Path) -> str:
@@ -56,6 +86,14 @@ def homework_of(out: Path) -> str:
         return str(json.loads(file.readline())["homework"])
 
 
+def known(path: Path, homework: str) -> dict[str, Outcome]:
+    """What a journal holds, read without opening it for writing; nothing where there is none."""
+    outcomes: dict[str, Outcome] = {}
+    if path.is_file():
+        _read(path, homework, outcomes)
+    return outcomes
+
+
 class Journal:
     """An open journal: what it holds, and how to add to it."""
 
@@ -63,6 +101,7 @@ class Journal:
         self.path = path
         self.homework = homework
         self.outcomes: dict[str, Outcome] = {}
+        self.of_class = Class()
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
@@ -70,7 +109,7 @@ class Journal:
             raise BadInput(f"The journal {path} cannot be written ({error.strerror}).") from None
         try:
             _lock(self._file)
-            whole = _read(path, homework, self.outcomes)
+            whole, self.of_class = _read(path, homework, self.outcomes)
             os.ftruncate(self._file, whole)
             os.lseek(self._file, 0, os.SEEK_END)
         except BlockingIOError:
@@ -82,7 +121,23 @@ class Journal:
 
     def add(self, outcome: Outcome) -> None:
         """Append one submission's records and wait until they are on disk; nothing is kept where that fails."""
-        text = "".join(json.dumps(record, allow_nan=False) + "\n" for record in _records(outcome, self.homework))
+        self._append(_records(outcome, self.homework))
+        self.outcomes[outcome.student] = outcome
+
+    def add_class(self, found: Class) -> None:
+        """The same for what is known of the class, where it is news; the last such record counts."""
+        if found != self.of_class:
+            common = {"version": VERSION, "homework": self.homework, "type": "class"}
+            self._append([common | asdict(found)])
+            self.of_class = found
+
+    @property
+    def everybody(self) -> dict[str, Outcome]:
+        """The outcomes, and one for each who is missing."""
+        return {student: missing(student) for student in self.of_class.missing} | self.outcomes
+
+    def _append(self, records: Iterable[dict[str, Any]]) -> None:
+        text = "".join(json.dumps(record, allow_nan=False) + "\n" for record in records)
         data = memoryview(text.encode())
         start = os.lseek(self._file, 0, os.SEEK_CUR)
         try:
@@ -96,7 +151,6 @@ class Journal:
                 f"The journal {self.path} cannot be written ({error.strerror}). Everything before is safe: "
                 "make room and run the same command again."
             ) from None
-        self.outcomes[outcome.student] = outcome
 
     def close(self) -> None:
         """Close the file."""
@@ -107,6 +161,13 @@ class Journal:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def missing(student: str) -> Outcome:
+    """The outcome of one who handed in nothing."""
+    told = "No submission was found. If you handed one in, tell your instructor under which name."
+    assumed = Assumption("missing", told, student=student)
+    return Outcome(student, "", "", {}, 0, MISSING, assumptions=(assumed,))
 
 
 def _lock(file: int) -> None:
@@ -127,9 +188,10 @@ def _records(outcome: Outcome, homework: str) -> Iterable[dict[str, Any]]:
     yield common | {"type": "submission"} | closing
 
 
-def _read(path: Path, homework: str, outcomes: dict[str, Outcome]) -> int:
-    """Fill `outcomes` with the closed submissions; returns how many bytes of the file they take."""
+def _read(path: Path, homework: str, outcomes: dict[str, Outcome]) -> tuple[int, Class]:
+    """Fill `outcomes` with the closed submissions; returns how many bytes of the file they take, and the class."""
     whole = position = 0
+    found = Class()
     cases: list[CaseResult] = []
     with open(path, "rb") as file:
         for line in file:
@@ -137,17 +199,26 @@ def _read(path: Path, homework: str, outcomes: dict[str, Outcome]) -> int:
                 break  # torn by a kill
             position += len(line)
             record = json.loads(line)
-            if record.get("version") != VERSION or record.get("homework") != homework:
+            if record.get("homework") != homework:
                 raise BadInput(
-                    f"{path} is the journal of {record.get('homework')} in version {record.get('version')}, "
-                    f"not of {homework} in version {VERSION}. Choose another --out."
+                    f"{path.parent} holds the results of {record.get('homework')}, not of {homework}. "
+                    "Give each homework an --out of its own."
                 )
+            if record.get("version") not in READ:
+                version = record.get("version")
+                raise BadInput(f"{path} is a journal in version {version}, not {VERSION}. Choose another --out.")
             if record["type"] == "case":
                 cases.append(_case(record))
+            elif record["type"] == "class":
+                found, whole = Class(_assumptions(record), tuple(record["missing"])), position
             else:
                 outcomes[record["student"]] = _outcome(record, tuple(cases))
                 cases, whole = [], position
-    return whole
+    return whole, found
+
+
+def _assumptions(record: dict[str, Any]) -> tuple[Assumption, ...]:
+    return tuple(Assumption(**told) for told in record.get("assumptions", ()))
 
 
 def _case(record: dict[str, Any]) -> CaseResult:
@@ -156,6 +227,7 @@ def _case(record: dict[str, Any]) -> CaseResult:
 
 
 def _outcome(record: dict[str, Any], cases: tuple[CaseResult, ...]) -> Outcome:
-    fields = {name: record[name] for name in Outcome.__dataclass_fields__ if name in record}
+    fields = {"suites": {}} | {name: record[name] for name in Outcome.__dataclass_fields__ if name in record}
     diagnoses = {question: Diagnosis(**told) for question, told in record["diagnoses"].items()}
-    return Outcome(**fields | {"cases": cases, "diagnoses": diagnoses, "notes": tuple(record["notes"])})
+    told = {"notes": tuple(record["notes"]), "assumptions": _assumptions(record)}
+    return Outcome(**fields | {"cases": cases, "diagnoses": diagnoses, **told})

@@ -13,11 +13,14 @@ from autograder.box.limits import Limits
 from autograder.errors import BadInput
 from autograder.grading.collect import collect
 from autograder.grading.journal import JOURNAL, Journal, Outcome, homework_of
-from autograder.grading.task import Candidate, factory
+from autograder.grading.task import factory
+from autograder.judge.candidate import Candidate
+from autograder.judge.helped import sit_helped
 from autograder.judge.proxies import Student
+from autograder.judge.relay import Relay
 from autograder.judge.seat import Help, Seat, Sitting
 from autograder.judge.tools import tools
-from autograder.submission import parse_submission, with_reference_parts
+from autograder.submission import Submission, parse_submission
 
 Tell = Callable[[str], None]
 
@@ -54,17 +57,23 @@ def replay(result: str, out: Path, submissions: Path, tell: Tell = print) -> Rep
     if case is None:
         raise BadInput(f"The suite no longer has the case {case_id}.")
     submission = parse_submission(entry.content, entry.suffix, homework)
+    boxes = factory(outcome.box or "auto")
+    files = {} if before.helped else dict(entry.files_for(homework_name))
     if before.helped:
         tell(f"With the reference's {', '.join(before.helped)} in place of the student's.")
-        submission = with_reference_parts(submission, homework, case.question, before.helped)
-    candidate = Candidate(submission, factory(outcome.box or "auto"), dict(entry.files_for(homework_name)))
 
     def open_traced(limits: Limits, _: Help | None) -> Sitting:
-        sitting = candidate.open(limits)
+        def open_sitting(asked: Submission, relay: Relay | None = None) -> Sitting:
+            return Candidate(asked, boxes, files, relay).open(limits)
+
+        if before.helped:
+            sitting = sit_helped(submission, homework, Help(case.question, tuple(before.helped)), open_sitting)
+        else:
+            sitting = open_sitting(submission)
         _trace(sitting.student, tell)
         return sitting
 
-    with Seat(open_traced, factory(outcome.box or "auto").limits) as seat, exam.reference_seen_by(_Traced(tell)):
+    with Seat(open_traced, boxes.limits) as seat, exam.reference_seen_by(_Traced(tell)):
         seat.use(homework.question(case.question).limits)
         after = exam.sit(case, seat, before.seed)
     tell(

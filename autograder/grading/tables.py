@@ -20,6 +20,11 @@ def csv_text(rows: Iterable[Sequence[object]], delimiter: str = ",", quote_all: 
     return buffer.getvalue()
 
 
+def named(students: list[str], most: int = 10) -> str:
+    """The first few names, so that no comma in one confuses, and how many more there are."""
+    return "; ".join(students[:most]) + (f"; and {len(students) - most} more" if len(students) > most else "")
+
+
 def inert(cell: object) -> object:
     """A cell that others than we have written, as no formula; numbers stay numbers."""
     text = _one_way(cell)

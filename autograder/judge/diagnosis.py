@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import importlib.util
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,17 +15,31 @@ from autograder.judge.local import sit_locally
 from autograder.judge.proxies import Student
 from autograder.judge.results import Diagnosis
 from autograder.judge.verdicts import StudentFault
-from autograder.places import COURSE_UTILS
+from autograder.places import COURSE_UTILS, THE_COURSE, package_path
 from autograder.submission import given_cells, reference_submission
-from course_utils.checking import NotAnswered
-from course_utils.fingerprints import Mistake, diagnose, matches, run_probe
+from course_utils.checking.wrong import NotAnswered
+from course_utils.explain.fingerprints import matches, run_probe
+from course_utils.explain.naming import diagnose
+from course_utils.explain.sealed_prints import (
+    FILE,
+    Catalogue,
+    Mistake,
+    SealedPrint,
+    Unreadable,
+    place_of,
+    read_catalogue,
+    seal,
+)
 
 _IMPORTED = re.compile(r"from course_utils\.([\w.]+) import")
 Prints = dict[str, Any]  # probe name -> fingerprint of its output
+SETTLED = 1e-6  # relative difference of two prints that are the same on different machines
 
 
 def probes(public_file: Path) -> dict[str, Callable[..., Any]]:
-    """The probes of a question's public file, by name."""
+    """The probes of a question's public file, by name; none where a draft has no such file yet."""
+    if not public_file.is_file():
+        return {}
     spec = importlib.util.spec_from_file_location(f"probes_{public_file.stem}", public_file)
     if spec is None or spec.loader is None:
         raise ImportError(f"{public_file} cannot be imported")
@@ -50,15 +63,18 @@ def recipe(homework: Homework, question: str) -> str:
     """A hash of what the fingerprints of a question's mistakes are made from."""
     asked = homework.question(question)
     code = [*given_cells(homework), *(homework.question(part).answer for part in (*asked.uses, question))]
-    code += [homework.public_file(question).read_text(), (homework.suite / "mistakes" / f"{question}.py").read_text()]
+    files = (homework.public_file(question), homework.suite / "mistakes" / f"{question}.py")
+    code += [file.read_text() for file in files if file.is_file()]
     digest = hashlib.sha256("\0".join([*code, *_course_code(code)]).encode())
     return digest.hexdigest()[:16]
 
 
 def _course_code(code: Iterable[str]) -> list[str]:
-    """The text of every module of course_utils that the code imports, and of those which they import."""
-    found: dict[Path, str] = {}
-    waiting = list(code)
+    """The text of the course's own packages, and of every module of course_utils that they or the code import."""
+    own = [package_path(package) for package in THE_COURSE.packages]
+    files = [file for path in own for file in ([path] if path.is_file() else path.rglob("*.py"))]
+    found = {file: file.read_text() for file in files}
+    waiting = [*code, *found.values()]
     while waiting:
         text = waiting.pop()
         for path in {COURSE_UTILS / f"{name.replace('.', '/')}.py" for name in _IMPORTED.findall(text)} - found.keys():
@@ -68,27 +84,24 @@ def _course_code(code: Iterable[str]) -> list[str]:
     return [found[path] for path in sorted(found)]
 
 
-def stored_prints(built: Path, made_from: str | None = None) -> dict[str, Prints] | None:
-    """The fingerprints by label in a built test file; None where there is none, or it was made from something else."""
-    if not built.is_file():
+def stored(built: Path, question: str) -> Catalogue | None:
+    """The known mistakes of a question as they were built with a homework; None where there are none to be read."""
+    try:
+        return read_catalogue(built / "tests" / FILE, question)
+    except Unreadable:
         return None
-    found: dict[str, Any] = {}
-    for node in ast.parse(built.read_text(encoding="utf-8")).body:
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-            name = node.targets[0].id
-            if name in ("MADE_FROM", "MISTAKES"):
-                found[name] = ast.literal_eval(node.value)
-    if "MISTAKES" not in found or made_from not in (None, found.get("MADE_FROM")):
-        return None
-    return {mistake["label"]: mistake["prints"] for mistake in found["MISTAKES"]}
 
 
 class Diagnostician:
-    """Knows the fingerprints of a homework's mistakes: built ones, else it computes them when first asked."""
+    """Knows the fingerprints of a homework's mistakes: built ones, else it computes them when first asked.
 
-    def __init__(self, homework: Homework, built: Path | None = None) -> None:
+    `anew` computes them in any case; of the built ones those are kept with which they agree.
+    """
+
+    def __init__(self, homework: Homework, built: Path | None = None, anew: bool = False) -> None:
         self.homework = homework
         self._built = built
+        self._anew = anew
         self.mistakes = cache(self._mistakes)
         self.probes = cache(lambda question: probes(homework.public_file(question)))
 
@@ -101,10 +114,10 @@ class Diagnostician:
 
     def _mistakes(self, question: str) -> list[Mistake]:
         entries = self.homework.mistakes[question]
-        if self._built is not None:
-            stored = stored_prints(self._built / "tests" / f"{question}.py", recipe(self.homework, question))
-            if stored is not None:
-                return [Mistake(entry.label, entry.text, stored.get(entry.label, {})) for entry in entries]
+        old = stored(self._built, question) if self._built else None
+        old_prints = {mistake.label: mistake.prints for mistake in old.mistakes} if old else {}
+        if old and not self._anew and old.made_from == recipe(self.homework, question):
+            return [Mistake(entry.label, entry.text, old_prints.get(entry.label, {})) for entry in entries]
         right = self._prints(question, "")
         mistakes = []
         for entry in entries:
@@ -114,7 +127,8 @@ class Diagnostician:
                 for name, value in wrong.items()
                 if not matches(value, right[name]) and name in again and matches(value, again[name])
             }
-            mistakes.append(Mistake(entry.label, entry.text, differing))
+            prints = _settled(question, differing, old_prints.get(entry.label, {}))
+            mistakes.append(Mistake(entry.label, entry.text, prints))
         return mistakes
 
     def _prints(self, question: str, paste: str, seed: int = 0) -> Prints:
@@ -124,3 +138,11 @@ class Diagnostician:
             return answers_to(self.probes(question), sitting.student)
         finally:
             sitting.close()
+
+
+def _settled(question: str, new: Prints, old: Mapping[str, SealedPrint]) -> dict[str, SealedPrint]:
+    """The new prints sealed, but an old one where they agree: another processor's last digits make no file stale."""
+    return {
+        name: old[name] if name in old and old[name].fits(value, SETTLED) else seal(value, place_of(question, name))
+        for name, value in new.items()
+    }

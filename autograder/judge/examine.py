@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from autograder.homework import Question
@@ -11,7 +11,7 @@ from autograder.judge.exam import Case, Exam, Ruling
 from autograder.judge.results import CaseResult, Diagnosis, QuestionResult
 from autograder.judge.seat import Help, Seat
 from autograder.judge.verdicts import Infrastructure, StudentFault, Verdict
-from course_utils.checking import NotAnswered
+from course_utils.checking.compare import NotAnswered
 
 LOST = {
     Verdict.TIMEOUT,
@@ -19,7 +19,8 @@ LOST = {
     Verdict.CRASHED,
     Verdict.INFRASTRUCTURE,
 }  # the box is gone or not to be trusted
-MAX_LOSSES = 2  # boxes one question may lose before its other cases get the same verdict unrun
+MAX_LOSSES = 2  # boxes that cases may lose before others that need the same functions get the same verdict unrun
+MAX_LOST = 6  # boxes that one question may lose
 TRIES = 3  # of a case that our own fault kept from running
 
 
@@ -32,18 +33,20 @@ def examine(
     to_the_end: bool = True,
     public_only: bool = False,
     help_allowed: bool = True,
+    right: Collection[str] = (),
 ) -> list[QuestionResult]:
     """The results of the questions; unless `to_the_end`, a question's cases after the first that fails are left out.
 
-    Where earlier answers may be to blame for what fails, the cases are tried again with the reference's in their place.
+    Where earlier answers may be to blame for what fails, the cases are tried again with the reference's in their place;
+    those in `right` are known not to be.
     """
     results: list[QuestionResult] = []
     for question in exam.homework.questions if questions is None else questions:
         chosen = [case for case in exam.of_question(question.id) if case.public or not public_only]
         seat.use(question.limits)
         _ready(seat)
-        cases = _sit_all(exam, chosen, seat, seed, to_the_end)
-        if help_allowed and (parts := _suspects(question, results, cases)):
+        cases = _sit_all(exam, question, chosen, seat, seed, to_the_end)
+        if help_allowed and (parts := _suspects(question, results, right, cases)):
             cases = _sit_again(exam, cases, seat, seed, question, parts)
         wrong = any(case.verdict in (Verdict.FAILED, Verdict.ERROR) for case in cases)
         named = [case.mistake for case in cases if case.mistake]
@@ -55,11 +58,13 @@ def examine(
     return results
 
 
-def _suspects(question: Question, results: list[QuestionResult], cases: list[CaseResult]) -> tuple[str, ...]:
+def _suspects(
+    question: Question, results: list[QuestionResult], known: Collection[str], cases: list[CaseResult]
+) -> tuple[str, ...]:
     """The earlier questions that this one uses and that are not known to be right; all where it took too much."""
     too_much = any(case.verdict in (Verdict.TIMEOUT, Verdict.MEMORY) for case in cases)  # a right answer can be slow
-    right = {result.question for result in results if result.complete and not too_much}
-    return tuple(part for part in question.uses if part not in right)
+    right = {*known, *(result.question for result in results if result.complete)}
+    return tuple(part for part in question.uses if too_much or part not in right)
 
 
 def _sit_again(
@@ -78,7 +83,7 @@ def _sit_again(
             continue
         if before.verdict is Verdict.NOT_ANSWERED and _is_own(before.detail, question):
             continue
-        seat.use(question.limits, Help(question.id, parts))
+        seat.use(question.limits | cases[before.case].limits, Help(question.id, parts))
         if losses >= MAX_LOSSES or seat.out_of_time:
             break
         again = _sit(exam, cases[before.case], seat, seed)
@@ -110,18 +115,22 @@ def _ready(seat: Seat) -> None:
         pass  # the first case meets it too, and is tried again
 
 
-def _sit_all(exam: Exam, cases: list[Case], seat: Seat, seed: int, to_the_end: bool) -> list[CaseResult]:
+def _sit_all(
+    exam: Exam, question: Question, cases: list[Case], seat: Seat, seed: int, to_the_end: bool
+) -> list[CaseResult]:
     results: list[CaseResult] = []
-    lost: list[CaseResult] = []
+    lost: list[tuple[Case, CaseResult]] = []
     for case in cases:
+        alike = [result for other, result in lost if other.needs <= case.needs]
         if seat.out_of_time:
             ruling = Ruling(Verdict.TIMEOUT, "not run: your notebook has used up the time for one submission")
             result = exam.record(case, seed, ruling)
-        elif len(lost) < MAX_LOSSES:
+        elif len(alike) < MAX_LOSSES and len(lost) < MAX_LOST:
+            seat.use(question.limits | case.limits)
             result = _sit(exam, case, seat, seed)
-            lost += [result] if result.verdict in LOST else []
+            lost += [(case, result)] if result.verdict in LOST else []
         else:
-            ruling = Ruling(lost[-1].verdict, "not run: earlier cases of this question lost the box")
+            ruling = Ruling(lost[-1][1].verdict, "not run: earlier cases of this question lost the box")
             result = exam.record(case, seed, ruling)
         results.append(result)
         if not to_the_end and result.verdict is not Verdict.PASSED:

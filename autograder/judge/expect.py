@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from autograder.judge.faults import StudentRaised
-from course_utils.checking import Wrong
+from course_utils.checking.compare import Wrong
 
 
 @contextmanager

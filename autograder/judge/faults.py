@@ -7,7 +7,7 @@ from typing import Any
 
 from autograder.box.channel import NO_ANSWER
 from autograder.judge.verdicts import StudentCrash, StudentError, StudentMemory
-from course_utils.checking import NotAnswered
+from course_utils.checking.compare import NotAnswered
 
 MAX_MESSAGE = 400
 _REFUSED = {  # what the system says where the box refuses something: what the box does not allow

@@ -4,25 +4,31 @@ from __future__ import annotations
 
 import io
 import os
+import traceback
 from contextlib import redirect_stdout
 from dataclasses import asdict
 from types import SimpleNamespace
 from typing import Any
 
 from autograder.box.channel import LoopbackChannel
+from autograder.errors import BadSource, Problem
 from autograder.homework import Homework
 from autograder.judge.proxies import Student
+from autograder.judge.relay import Relay
 from autograder.judge.seat import Sitting
-from autograder.submission import Submission, reference_submission
-from course_utils.checks import GRADING
+from autograder.submission import RunCell, Submission, reference_submission
+from course_utils.notebook.grader import GRADING
 
 os.environ[GRADING] = "1"  # a notebook's own `grader` has nothing to do in this process
 
 
-def sit_locally(submission: Submission) -> Sitting:
+def sit_locally(submission: Submission, relay: Relay | None = None) -> Sitting:
     """Run the submission's cells here and speak to them through the same bytes as to a box."""
     channel = LoopbackChannel()
     student = Student(channel)
+    if relay is not None:
+        student.relay = relay
+        relay.serve(channel)
     student.load([asdict(cell) for cell in submission.cells])
     return Sitting(student, channel.close)
 
@@ -32,5 +38,18 @@ def reference_names(homework: Homework) -> SimpleNamespace:
     namespace: dict[str, Any] = {"__name__": f"reference_{homework.name}"}
     with redirect_stdout(io.StringIO()):
         for cell in reference_submission(homework).cells:
-            exec(compile(cell.source, f"<{homework.name} {cell.id}>", "exec"), namespace)
+            file = f"<{homework.name} {cell.id}>"
+            try:
+                exec(compile(cell.source, file, "exec"), namespace)
+            except Exception as error:
+                raise BadSource([_problem(homework, cell, file, error)]) from error
     return SimpleNamespace(**namespace)
+
+
+def _problem(homework: Homework, cell: RunCell, file: str, error: Exception) -> Problem:
+    """What the source's own code has raised, with the line of the source."""
+    inside = [frame.lineno or 0 for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
+    written = next((c for c in homework.cells if c.kind == "code" and cell.source.startswith(c.source)), None)
+    line = written.line + (inside[0] if inside and "given" not in written.metadata else 0) if written else 1
+    what = f"this code raises {type(error).__name__}: {error}."
+    return Problem(homework.source, line, what, "Mend it: what is given and the reference's answers must run.")

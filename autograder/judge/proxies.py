@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from autograder.box import ours
 from autograder.box.channel import NO_ANSWER, Channel
-from autograder.box.protocol import Function, Handle, Name
+from autograder.box.protocol import MAX_AXES, Function, Handle, Kept, Name, ProtocolError, plain_array
 from autograder.judge.faults import as_exception, checked, one_line
+from autograder.judge.relay import Relay
 from autograder.judge.verdicts import StudentCrash
-from course_utils.checking import NotAnswered, Wrong
+from autograder.places import THE_COURSE
+from course_utils.checking.compare import NotAnswered, Wrong
 
 MAX_PRINTED = 64 * 1024
+MAX_PARAMETERS = 400  # of a module that a test looks into, one by one
+MAX_NUMBERS = 2 * 2**20  # in all of them together: a test may make as many of its own
+MAX_NAME = 200
+MEASURES: dict[str, Callable[..., Any]] = {}  # an instrument of ours -> what the judge does in its place
 
 
 @dataclass(frozen=True)
@@ -27,18 +36,24 @@ class CellOutcome:
     id: str
     fault: Exception | None
     printed: str = ""
+    on_cpu: bool = False  # it asked for a GPU, and there is none
 
 
 class Student:
-    """A notebook in a box: `student["attention"]` is a stand-in for the student's object of that name."""
+    """A notebook in a box: `student["f"]` is a stand-in for the student's object of that name."""
 
-    def __init__(self, channel: Channel, *, wall: float | None = None) -> None:
-        self._channel = channel
+    def __init__(self, channel: Channel, *, wall: float | None = None, arrays: str = THE_COURSE.rng) -> None:
+        """`arrays` is what tests get for a student's NumPy arrays and scalars: themselves, or in a course on torch
+        tensors and Python numbers.
+        """
+        self.channel = channel
+        self._as_tensors = arrays == "torch"
         self.wall = wall  # seconds for each request; may be changed between requests
         self.printed = ""
         self._known: dict[str, str | None] = {}  # what the names are, as far as they were asked for
         self._answers: set[str] = set()  # names that cells were loaded for: asked for together
         self._seed: int | None = None  # to be sent with the next request
+        self.relay: Relay | None = None  # the way to parts in another box
         self._graphs: list[int] = []  # what the box may forget, told with the next request
         self._handles: list[int] = []
 
@@ -47,14 +62,14 @@ class Student:
         sent = [dict(cell) for cell in cells]
         self._known.clear()
         self._answers.update(name for cell in sent for name in cell.get("keep", ()))
-        replies = checked(self._ask({"op": "load", "cells": sent}, wall), list)
+        replies = checked(self.ask({"op": "load", "cells": sent}, wall), list)
         if len(replies) != len(sent):
             raise StudentCrash(NO_ANSWER)
         outcomes = []
         for cell, reply in zip(sent, replies, strict=True):
             error, printed = checked(reply, dict).get("error"), checked(reply.get("printed"), str)
             fault = None if error is None else as_exception(error)
-            outcomes.append(CellOutcome(cell["id"], fault, printed[:MAX_PRINTED]))
+            outcomes.append(CellOutcome(cell["id"], fault, printed[:MAX_PRINTED], reply.get("gpu") is True))
         return outcomes
 
     def ping(self) -> None:
@@ -63,7 +78,7 @@ class Student:
 
     def kinds(self, names: Iterable[str]) -> dict[str, str]:
         """Which of the names exist, and whether each is a callable, class, module or object."""
-        kinds: dict[str, str] = checked(self._ask({"op": "names", "names": list(names)}), dict)
+        kinds: dict[str, str] = checked(self.ask({"op": "names", "names": list(names)}), dict)
         return kinds
 
     def __contains__(self, name: str) -> bool:
@@ -80,33 +95,46 @@ class Student:
             raise NotAnswered(f"`{name}` is not defined in your notebook.")
         if kind in ("callable", "class"):
             return FunctionProxy(self, Name(name), name)
-        return self._lift(self._ask({"op": "get", "target": Name(name)}), name)
+        return self.lift(self.ask({"op": "get", "target": Name(name)}), name)
 
     def run(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-        """Run a function of course_utils on the student's side, where it may touch the student's objects."""
-        return self._call(_lower(function), function.__name__, args, kwargs)
+        """Run a function of ours on the student's side, where it may touch the student's objects.
+
+        What can be measured where the student's code has no numbers is measured there instead.
+        """
+        if (measure := MEASURES.get(f"{function.__module__}:{function.__name__}")) is not None:
+            return measure(self, *args, **kwargs)
+        return self.beside(function, *args, **kwargs)
+
+    def beside(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+        """Run a function of ours in the box; student code is in the same process and can lie to it."""
+        return self._call(lower(function), function.__name__, args, kwargs)
 
     def add_files(self, files: Mapping[str, bytes]) -> None:
         """Put files beside the notebook."""
         content = {name: torch.frombuffer(bytearray(data), dtype=torch.uint8) for name, data in files.items() if data}
         empty = {name: torch.empty(0, dtype=torch.uint8) for name in files.keys() - content.keys()}
-        self._ask({"op": "files", "files": content | empty})
+        self.ask({"op": "files", "files": content | empty})
 
     def seed(self, seed: int) -> None:
-        """Seed torch, numpy and random on the student's side, with the next request."""
+        """Seed torch, numpy and random on the student's side, with the next request: a new case begins."""
         self._seed = seed
+        if self.relay is not None:
+            self.relay.begin()
 
-    def _ask(self, message: dict[str, Any], wall: float | None = None) -> Any:
-        return self._exchange(message, wall)["value"]
+    def ask(self, message: dict[str, Any], wall: float | None = None) -> Any:
+        """The value that the box replies to a message."""
+        return self.exchange(message, wall)["value"]
 
-    def _exchange(self, message: dict[str, Any], wall: float | None = None) -> dict[str, Any]:
+    def exchange(self, message: dict[str, Any], wall: float | None = None) -> dict[str, Any]:
+        """The box's whole reply to a message."""
         if self._seed is not None:
             message["seed"], self._seed = self._seed, None
         if self._graphs:
             message["release"], self._graphs = self._graphs, []
         if self._handles:
             message["drop"], self._handles = self._handles, []
-        reply = self._channel.request(message, wall=self.wall if wall is None else wall)
+        reply = self.channel.request(message, wall=self.wall if wall is None else wall)
         if "printed" in reply and len(self.printed) < MAX_PRINTED:
             self.printed += checked(reply["printed"], str)[: MAX_PRINTED - len(self.printed)]
         if "error" in reply:
@@ -119,12 +147,12 @@ class Student:
         message = {
             "op": "call",
             "target": target,
-            "args": [_lower(value, leaves) for value in args],
-            "kwargs": {key: _lower(value, leaves) for key, value in kwargs.items()},
+            "args": [lower(value, leaves) for value in args],
+            "kwargs": {key: lower(value, leaves) for key, value in kwargs.items()},
             "grad_enabled": enabled,
         }
         message["grad"] = grad = [i for i, leaf in enumerate(leaves) if leaf.requires_grad] if enabled else []
-        reply = self._exchange(message)
+        reply = self.exchange(message)
         if changed := reply.get("mutated"):
             first = checked(checked(changed, list)[0], str)
             if type(target) is Function:  # ours, which calls the student's
@@ -134,22 +162,26 @@ class Student:
         if "call" in reply:
             graph = _Graph(self, checked(reply["call"], int))
             value = _attach(graph, value, checked(reply.get("differentiable"), list), [leaves[i] for i in grad])
-        return self._lift(value, name)
+        return self.lift(value, name)
 
-    def _lift(self, value: Any, name: str) -> Any:
-        """The value with proxies in the place of handles."""
+    def lift(self, value: Any, name: str) -> Any:
+        """The value with proxies in the place of handles, and arrays as the course has them."""
         kind = type(value)
         if kind is list:
-            return [self._lift(item, name) for item in value]
+            return [self.lift(item, name) for item in value]
         if kind is tuple:
-            return tuple([self._lift(item, name) for item in value])
+            return tuple([self.lift(item, name) for item in value])
         if kind is dict:
-            return {key: self._lift(item, name) for key, item in value.items()}
+            return {key: self.lift(item, name) for key, item in value.items()}
         if kind is Handle:
             if value.kind == "module":
                 return ModuleProxy(self, value, name)
             return (ObjectProxy if value.kind == "object" else FunctionProxy)(self, value, name)
-        return value
+        if kind is Kept:  # there is no watch that could tell what it is
+            raise StudentCrash(NO_ANSWER)
+        if self._as_tensors and isinstance(value, np.ndarray):
+            return torch.from_numpy(value)
+        return value.item() if self._as_tensors and isinstance(value, np.generic) else value
 
 
 class Proxy:
@@ -168,7 +200,7 @@ class Proxy:
         ):  # a test that takes this for a tensor must not ask the student's object
             raise AttributeError(attribute)
         message = {"op": "get", "target": self._target, "attribute": attribute}
-        return self._student._lift(self._student._ask(message), f"{self.__name__}.{attribute}")
+        return self._student.lift(self._student.ask(message), f"{self.__name__}.{attribute}")
 
     def __repr__(self) -> str:
         return f"<the student's {self.__name__}>"
@@ -185,6 +217,12 @@ class ObjectProxy(Proxy):
 
 class FunctionProxy(Proxy):
     """A function, a class, or anything callable."""
+
+    @property
+    def is_class(self) -> bool:
+        """Whether it makes objects."""
+        known = self._student._known.get(self.__name__) if isinstance(self._target, Name) else self._target.kind
+        return known == "class"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._student._call(self._target, self.__name__, args, kwargs)
@@ -227,21 +265,35 @@ class ModuleProxy(FunctionProxy):
 
     def parameter_shapes(self) -> dict[str, tuple[int, ...]]:
         """The shape of each parameter."""
-        return self._named("parameter_shapes", lambda value: isinstance(value, tuple))
+        return self._named("parameter_shapes", _is_shape)
 
     def _method(self, name: str, *args: Any) -> Any:
-        lowered = [_lower(value) for value in args]
-        return self._student._ask({"op": "method", "target": self._target, "name": name, "args": lowered})
+        lowered = [lower(value) for value in args]
+        return self._student.ask({"op": "method", "target": self._target, "name": name, "args": lowered})
 
     def _named(self, method: str, fits: Callable[[Any], bool]) -> dict[str, Any]:
         result: dict[str, Any] = checked(self._method(method), dict)
-        if not all(type(name) is str and fits(value) for name, value in result.items()):
+        if not all(type(name) is str and len(name) <= MAX_NAME and fits(value) for name, value in result.items()):
             raise StudentCrash(NO_ANSWER)
+        if len(result) > MAX_PARAMETERS:
+            raise Wrong(f"`{self.__name__}` has {len(result)} parameters and buffers: it should have a handful.")
+        if (numbers := sum(map(_numbers, result.values()))) > MAX_NUMBERS:
+            raise Wrong(f"`{self.__name__}` has {numbers} numbers in its parameters: it should have far fewer.")
         return result
 
     def _changed(self, name: str, *args: Any) -> ModuleProxy:
         self._method(name, *args)
         return self
+
+
+def _is_shape(value: Any) -> bool:
+    return type(value) is tuple and len(value) <= MAX_AXES and all(type(size) is int and size >= 0 for size in value)
+
+
+def _numbers(value: Tensor | tuple[int, ...] | None) -> int:
+    """How many numbers a parameter has; an axis of length 0 hides no other."""
+    shape = value.shape if isinstance(value, Tensor) else value or ()
+    return math.prod(max(size, 1) for size in shape)
 
 
 class _Graph:
@@ -272,7 +324,7 @@ class _Remote(torch.autograd.Function):
         if all(grad is None for grad in grads):
             return (*nothing, *[None] * len(ctx.likes))
         message = {"op": "backward", "call": ctx.graph.number, "grads": list(grads)}
-        result = checked(ctx.graph.student._ask(message), list)
+        result = checked(ctx.graph.student.ask(message), list)
         if [(grad.shape, grad.dtype) if isinstance(grad, Tensor) else None for grad in result] != ctx.likes:
             raise StudentCrash(NO_ANSWER)
         return (*nothing, *result)
@@ -316,7 +368,7 @@ def _replaced(value: Any, tensors: Iterator[Tensor]) -> Any:
     return value
 
 
-def _lower(value: Any, leaves: list[Tensor] | None = None) -> Any:
+def lower(value: Any, leaves: list[Tensor] | None = None) -> Any:
     """An argument as data; `leaves` gathers its tensors in order."""
     if isinstance(value, Tensor):
         if leaves is not None:
@@ -324,18 +376,31 @@ def _lower(value: Any, leaves: list[Tensor] | None = None) -> Any:
         return value
     if value is None or type(value) in (bool, int, float, str, complex) or type(value) is torch.dtype:
         return value
+    if isinstance(value, np.ndarray | np.generic):
+        return _array(value)
     if isinstance(value, list):
-        return [_lower(item, leaves) for item in value]
+        return [lower(item, leaves) for item in value]
     if isinstance(value, tuple):
-        return tuple([_lower(item, leaves) for item in value])
+        return tuple([lower(item, leaves) for item in value])
     if isinstance(value, Mapping):
-        return {key: _lower(item, leaves) for key, item in value.items()}
+        return {key: lower(item, leaves) for key, item in value.items()}
     if isinstance(value, set | frozenset):
         return set(value)
     if isinstance(value, Proxy):
         return value._target
     module, name = getattr(value, "__module__", None) or "", getattr(value, "__qualname__", "")
-    if module.partition(".")[0] == "course_utils" and getattr(sys.modules.get(module), name, None) is value:
+    if ours.is_ours(module) and getattr(sys.modules.get(module), name, None) is value:
         return Function(f"{module}:{name}")
+    if module.partition(".")[0] == "pandas":
+        raise TypeError(f"a pandas {type(value).__name__} cannot be sent to the box: send its NumPy arrays")
     raise TypeError(f"{value!r} cannot be sent to the box: only data, the student's own objects, "
-                    "and module-level functions of course_utils can")  # fmt: skip
+                    f"and module-level functions of {', '.join(ours.PACKAGES)} can")  # fmt: skip
+
+
+def _array(value: np.ndarray | np.generic) -> Any:
+    """An array or scalar of numbers; others are refused where the test sends them."""
+    try:
+        plain = plain_array(np.asarray(value))
+    except ProtocolError as error:
+        raise TypeError(f"{value!r} cannot be sent to the box: {error}") from None
+    return plain if isinstance(value, np.ndarray) else plain[()]

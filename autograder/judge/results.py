@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from autograder.homework import Homework
@@ -42,10 +42,21 @@ class Diagnosis:
 
 @dataclass(frozen=True)
 class HandGrade:
-    """What a person decided about one question; it wins over the judge."""
+    """What a person said about one question; a score wins over the judge, a comment alone leaves it the judge's."""
 
-    score: float
+    score: float | None
     comment: str = ""
+
+
+@dataclass(frozen=True)
+class Waiver:
+    """What people decided about a case that turned out bad: full marks on it for all, or left out where it failed."""
+
+    how: str
+    why: str
+
+
+FULL, DROP = "full", "drop"  # how a case is waived
 
 
 @dataclass(frozen=True)
@@ -58,31 +69,59 @@ class QuestionResult:
     diagnosis: Diagnosis | None = None
     hand: HandGrade | None = None
     text: str | None = None  # the answer to a free-text question, which only a person grades
+    waived: Mapping[str, Waiver] = field(default_factory=dict)  # by case
+    bonus: bool = False  # earns points beyond those of the homework
+    outdated: bool = False  # the cases are of an earlier suite or file, and count until it is graded again
 
     @property
     def graded(self) -> bool:
         """Whether anybody has graded it, the judge or a person."""
-        return bool(self.cases) or self.hand is not None
+        return bool(self.cases) or self.by_person
+
+    @property
+    def by_person(self) -> bool:
+        """Whether a person gave the score."""
+        return self.hand is not None and self.hand.score is not None
+
+    @property
+    def comment(self) -> str:
+        """What a person wrote about it."""
+        return self.hand.comment if self.hand else ""
 
     @property
     def score(self) -> float:
         """The points that a person gave, else what the judge found."""
-        return self.judged if self.hand is None else self.hand.score
+        return self.judged if self.hand is None or self.hand.score is None else self.hand.score
 
     @property
     def judged(self) -> float:
-        """The points that the cases earn; those that could not run for our own fault are left out of the account."""
-        counted = [case for case in self.cases if case.verdict is not Verdict.INFRASTRUCTURE]
+        """The points that the cases earn.
+
+        Those that could not run for our own fault are left out of the account, and so are waived ones that failed.
+        """
+        counted = [case for case in self.cases if self._counts(case)]
         total = sum(case.weight for case in counted)
-        earned = sum(case.weight for case in counted if case.verdict is Verdict.PASSED)
+        earned = sum(case.weight for case in counted if self._passed(case))
         return round(self.points * earned / total, 2) if total else 0.0
 
     @property
     def complete(self) -> bool:
         """Whether every point was earned."""
-        if self.hand is not None or self.text is not None:
+        if self.by_person or self.text is not None:
             return self.score >= self.points
-        return all(case.verdict is Verdict.PASSED for case in self.cases)
+        kept = [case for case in self.cases if not self._dropped(case)]
+        return all(map(self._passed, kept)) and bool(kept or not self.cases)
+
+    def _passed(self, case: CaseResult) -> bool:
+        waiver = self.waived.get(case.case)
+        return case.verdict is Verdict.PASSED or waiver is not None and waiver.how == FULL
+
+    def _dropped(self, case: CaseResult) -> bool:
+        waiver = self.waived.get(case.case)
+        return case.verdict is not Verdict.PASSED and waiver is not None and waiver.how == DROP
+
+    def _counts(self, case: CaseResult) -> bool:
+        return self._passed(case) or not (case.verdict is Verdict.INFRASTRUCTURE or self._dropped(case))
 
     @property
     def answered(self) -> bool:
@@ -99,11 +138,20 @@ class Report:
     homework: str
     questions: tuple[QuestionResult, ...]
     notes: tuple[str, ...] = ()
+    comment: str = ""  # a person's, on the whole page
+    handed: str = ""  # when it was handed in, where that is known
+    late: str = ""  # whether it was late, and by how much, in words
+    penalty: float = 0.0  # points taken off for that
 
     @property
     def total(self) -> float:
         """The sum of the questions' scores."""
         return round(sum(question.score for question in self.questions), 2)
+
+    @property
+    def final(self) -> float:
+        """What counts in the end: the total, without what lateness costs."""
+        return round(self.total - self.penalty, 2)
 
     def question(self, question_id: str) -> QuestionResult:
         """The result of one question."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -34,8 +35,15 @@ class Seat:
     Whoever opens a sitting is told as `wall_submission` what is left of it.
     """
 
-    def __init__(self, open_sitting: Callable[[Limits, Help | None], Sitting], limits: Limits = DEFAULT) -> None:
+    def __init__(
+        self,
+        open_sitting: Callable[[Limits, Help | None], Sitting],
+        limits: Limits = DEFAULT,
+        processor: float = math.inf,
+    ) -> None:
+        """`processor` is how many seconds of processor time this process itself may work on the submission."""
         self._open = open_sitting
+        self._processor_end = time.process_time() + processor
         self._usual = self.limits = limits
         self._help: Help | None = None
         self._end = time.monotonic() + limits.wall_submission
@@ -43,8 +51,8 @@ class Seat:
 
     @property
     def out_of_time(self) -> bool:
-        """Whether the submission has used up the time for all of its boxes."""
-        return time.monotonic() > self._end
+        """Whether the submission has used up the time for all of its boxes, or the judge's own."""
+        return time.monotonic() > self._end or time.process_time() > self._processor_end
 
     def student(self) -> Student:
         """The student at hand."""

@@ -12,7 +12,8 @@ from autograder.places import ASSIGNMENTS
 
 
 @cache
-def tools(name: str) -> tuple[Homework, Exam, Diagnostician]:
-    """The homework, its exam and its diagnostician."""
-    homework = read_homework(name)
-    return homework, Exam(homework, lambda: reference_names(homework)), Diagnostician(homework, ASSIGNMENTS / name)
+def tools(name: str, draft: bool = False, question: str | None = None) -> tuple[Homework, Exam, Diagnostician]:
+    """The homework, its exam and its diagnostician; of a `draft`, or with the exam of one `question` alone."""
+    homework = read_homework(name, draft=draft, question=question)
+    exam = Exam(homework, lambda: reference_names(homework), question)
+    return homework, exam, Diagnostician(homework, ASSIGNMENTS / name)

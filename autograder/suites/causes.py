@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from course_utils.checking import Wrong, same
+from course_utils.checking.compare import Wrong, same
 
 
 def same_or_because(got: Any, expected: Any, what: str, causes: Mapping[str, Any], **how: Any) -> None:

@@ -9,7 +9,7 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
-from course_utils.progress import progress_of_bytes
+from course_utils.notebook.bars import progress_of_bytes
 
 BLOCK = 1 << 16
 

@@ -37,10 +37,10 @@ from autograder.box.limits import MB, Limits
 from autograder.box.sandbox import pick
 from autograder.box.zygote import _family
 from autograder.errors import BadInput
-from autograder.grading.collect import collect
+from autograder.grading.collect import Handin, collect
 from autograder.grading.journal import Journal, Outcome
 from autograder.grading.outputs import report_of, write_outputs
-from autograder.grading.task import Task, factory, grade_task, suite_digest
+from autograder.grading.task import factory, grade_task, task_of
 from autograder.judge.tools import tools
 from autograder.judge.verdicts import Infrastructure
 from autograder.places import COURSE, REPOSITORY
@@ -138,13 +138,13 @@ class Grader:
             "status": outcome.status,
             "total": report.total,
             "verdicts": {case.case: str(case.verdict) for case in outcome.cases},
-            "notes": list(outcome.notes),
+            "notes": list(outcome.told),
             "printed": outcome.printed,
         }
 
     def _grade(self, student: str, content: bytes, suffix: str) -> Outcome:
         path = f"{student}{suffix}"
-        return grade_task(Task(HOMEWORK, student, path, content, suffix, suite_digest(HOMEWORK), 0, self.sandbox))
+        return grade_task(task_of(Handin(student, path, content), tools(HOMEWORK)[0], self.sandbox))
 
     def _tasks(self, folder: Path, expected: dict[str, Any], kit: Kit) -> dict[str, Any]:
         outcomes: dict[str, Outcome] = {}
@@ -169,7 +169,7 @@ class Grader:
                 journal.add(outcome)
         with Journal(out / "results.jsonl", HOMEWORK) as journal:
             kept = dict(journal.outcomes)
-        write_outputs(self.homework, kept, out)
+        write_outputs(self.homework, kept, out, level="full")
         told = []
         for student, outcome in outcomes.items():
             report = report_of(self.homework, kept[student])
@@ -179,7 +179,7 @@ class Grader:
                     "total": report.total,
                     "scores": {result.question: result.score for result in report.questions},
                     "cases": {case.case: [str(case.verdict), case.message] for case in outcome.cases},
-                    "notes": list(outcome.notes),
+                    "notes": list(outcome.told),
                     "printed": outcome.printed,
                     "page": (out / "feedback" / f"{student}.html").read_text(),
                     "same_from_journal": kept[student] == outcome,
@@ -407,7 +407,7 @@ def _reap() -> None:
 
 
 def _command(source: Path, out: Path, jobs: int) -> list[str]:
-    told = ["--assignment", HOMEWORK, "--out", str(out), "--jobs", str(jobs)]
+    told = ["--assignment", HOMEWORK, "--out", str(out), "--jobs", str(jobs), "--seed", "0", "--feedback", "full"]
     return [sys.executable, "-m", "autograder", "grade", str(source), *told]
 
 

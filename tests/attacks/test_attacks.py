@@ -37,6 +37,7 @@ PATIENCE = 240  # seconds beyond an attack's own before its judge counts as dead
 TAGS = {"html", "head", "meta", "title", "style", "body", "h1", "h2", "p", "strong", "ul", "li", "span", "code", "pre"}
 TAGS |= {"details", "summary", "a"}
 ATTRIBUTES = {"lang", "charset", "http-equiv", "content", "name", "id", "class", "open", "href"}
+ATTRIBUTES |= {"tabindex", "role", "aria-label"}  # of the page itself, for those without a mouse
 
 
 class Judge:
@@ -204,7 +205,12 @@ def _check_class(expected: dict[str, Any], result: dict[str, Any]) -> None:
     if "undisturbed" in result:
         assert result["grades"] == result["undisturbed"]["grades"]
         assert sorted(map(tuple, result["records"])) == sorted(map(tuple, result["undisturbed"]["records"]))
-        assert result["pages"] == result["undisturbed"]["pages"]
+        assert _without_times(result["pages"]) == _without_times(result["undisturbed"]["pages"])
+
+
+def _without_times(pages: dict[str, str]) -> dict[str, str]:
+    """The pages without when they were graded."""
+    return {student: re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d", "", page) for student, page in pages.items()}
 
 
 def _check_page(expected: dict[str, Any], page: str) -> None:

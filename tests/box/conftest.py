@@ -70,7 +70,10 @@ def enter(boxes):
 def over_socket(source):
     """A student whose server runs in a process of its own."""
     ours, theirs = socket.socketpair()
-    code = f"import socket; from autograder.box.server import serve; serve(socket.socket(fileno={theirs.fileno()}))"
+    code = (
+        "import socket; from autograder.box.server import serve; "
+        f"serve(socket.socket(fileno={theirs.fileno()}), socket.socketpair()[0])"
+    )
     process = subprocess.Popen([sys.executable, "-c", code], pass_fds=[theirs.fileno()])
     theirs.close()
     channel = SocketChannel(ours)

@@ -17,10 +17,8 @@ def test_a_fork_bomb_is_bounded(enter):
         assert "processes" in str(crash) and os.getuid() == 0
 
 
-
 def test_threads_are_bounded(enter):
     assert 1 <= enter()["thread_bomb"]() <= LIMITS.processes
-
 
 
 @pytest.mark.parametrize("bomb", ["memory_bomb", "tensor_bomb", "family_memory_bomb"])
@@ -29,10 +27,8 @@ def test_a_memory_bomb_is_a_memory_verdict(enter, bomb):
         enter()[bomb]()
 
 
-
 def test_memory_that_no_limit_counts_is_refused(enter):
     assert enter()["hidden_memory"]() == ["PermissionError", -1]
-
 
 
 @pytest.mark.parametrize("loop", ["loop", "stubborn_loop"])
@@ -44,11 +40,9 @@ def test_a_loop_is_a_timeout(enter, loop):
         function()
 
 
-
 def test_processor_time_runs_out(enter):
     with pytest.raises(StudentTimeout, match="processor time"):
         enter(cpu=1)["loop"]()
-
 
 
 def test_a_box_does_not_live_for_ever(enter):
@@ -56,12 +50,10 @@ def test_a_box_does_not_live_for_ever(enter):
         enter(wall_box=1)["loop"]()
 
 
-
 def test_output_is_capped(enter):
     student = enter(output=1000)
     assert student["shout"](10**7) == "done"
     assert len(student.printed) < 1100
-
 
 
 def test_a_disk_bomb_is_bounded(enter, boxes):
@@ -71,7 +63,6 @@ def test_a_disk_bomb_is_bounded(enter, boxes):
     else:
         with pytest.raises(StudentCrash, match="MB of files"):
             enter()["many_disk_bombs"]()
-
 
 
 def test_many_files_are_bounded(enter, boxes):

@@ -23,7 +23,6 @@ def test_a_death_is_a_crash_and_the_next_box_works(enter, how):
     assert enter()["answer"](1) == 2
 
 
-
 def test_stopping_itself_gains_nothing(enter):
     student = enter()
     crash = student["crash"]
@@ -32,10 +31,8 @@ def test_stopping_itself_gains_nothing(enter):
         crash("stop")
 
 
-
 def test_an_orphan_dies_with_its_box(enter):
     assert enter()["orphan"]() == "left"
-
 
 
 def test_leaving_and_asking_are_errors_not_deaths(enter):
@@ -45,7 +42,6 @@ def test_leaving_and_asking_are_errors_not_deaths(enter):
     assert all(isinstance(outcome.fault, StudentRaised) for outcome in outcomes)
     with pytest.raises(StudentError, match="EOFError"):
         student["ask"]()
-
 
 
 def test_a_lost_zygote_is_started_again(factories):
@@ -64,7 +60,6 @@ def test_a_lost_zygote_is_started_again(factories):
     box.close()
 
 
-
 def test_two_hundred_boxes_leave_nothing_behind(factories):
     boxes = next(iter(factories.values()))
     boxes.limits = LIMITS
@@ -76,14 +71,12 @@ def test_two_hundred_boxes_leave_nothing_behind(factories):
     assert at_rest(boxes) == family
 
 
-
 def test_without_namespaces_every_worker_has_a_zygote_of_its_own():
     try:
         start_ahead("process")
         assert "process" not in STARTED
     finally:
         stop()
-
 
 
 def test_a_branch_of_a_zygote_keeps_its_own_boxes():

@@ -8,8 +8,9 @@ import torch
 
 from autograder.box import protocol, server
 from autograder.box.channel import SocketChannel
-from autograder.judge.proxies import Student
+from autograder.judge.proxies import ModuleProxy, Student
 from autograder.judge.verdicts import StudentCrash, StudentTimeout
+from course_utils.checking.compare import Wrong
 
 # a box that does not answer
 
@@ -127,3 +128,75 @@ def test_a_forged_gradient_is_a_crash():
     x = torch.ones(1, requires_grad=True)
     with pytest.raises(StudentCrash):
         Student(Forger())["f"](x).sum().backward()
+
+
+# sizes, counts and names that a box claims
+
+
+def claimed(value):
+    """A module whose box answers one question about it with this."""
+    channel, thread = dishonest(lambda s, h: s.sendall(protocol.pack({"value": value}, h.nonce, h.sequence, ANY)))
+    student = Student(channel, wall=10)
+    return ModuleProxy(student, protocol.Name("Gate"), "Gate"), thread
+
+
+ANY = protocol.Caps(tree=2**24, tensors=2**30, names=False)  # a box writes as it likes
+
+
+@pytest.mark.parametrize(
+    ("shapes", "fault"),
+    [
+        ({"w": (2**27,)}, Wrong),
+        ({"w": (2**62, 2**62)}, Wrong),
+        ({"w": (0, 2**62)}, Wrong),
+        ({str(i): (2**16,) for i in range(300)}, Wrong),
+        ({str(i): (1,) for i in range(1500)}, Wrong),
+        ({"w": (-1,)}, StudentCrash),
+        ({"w": (1.5,)}, StudentCrash),
+        ({"w": (True,)}, StudentCrash),
+        ({"w": ((2, 3),)}, StudentCrash),
+        ({"w": (1,) * 100}, StudentCrash),
+        ({"w": [2, 3]}, StudentCrash),
+        ({"w" * 1000: (1,)}, StudentCrash),
+        ({5: (1,)}, StudentCrash),
+    ],
+)
+def test_claimed_shapes_are_held_against_caps(shapes, fault):
+    module, thread = claimed(shapes)
+    with pytest.raises(fault):
+        module.parameter_shapes()
+    thread.join()
+
+
+@pytest.mark.parametrize("method", ["state_dict", "grads"])
+def test_a_module_of_very_many_parameters_is_not_looked_into(method):
+    module, thread = claimed({str(i): torch.zeros(1) for i in range(1500)})
+    with pytest.raises(Wrong, match="1500 parameters"):
+        getattr(module, method)()
+    thread.join()
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        torch.zeros(2**23, dtype=torch.uint8),
+        [torch.zeros(2**20, dtype=torch.uint8)] * 5,
+        torch.zeros(0, 2**26, dtype=torch.uint8),
+        [torch.zeros(0, 2**21, dtype=torch.uint8)] * 3,
+        torch.zeros(5 * 2**20),
+        torch.zeros(2**23, dtype=torch.uint8).numpy(),
+        [torch.zeros(1)] * 10_001,
+    ],
+    ids=["bytes", "many", "hidden behind a 0", "several hidden", "numbers", "array", "count"],
+)
+def test_a_large_reply_is_refused_before_it_is_unpacked(value):
+    with pytest.raises(protocol.ProtocolError):
+        protocol.unpack(protocol.pack(value, bytes(8), 1, ANY), protocol.TO_JUDGE)
+    with pytest.raises(protocol.ProtocolError):  # an honest box says so itself
+        protocol.pack(value, bytes(8), 1, protocol.TO_JUDGE)
+
+
+def test_an_ordinary_module_passes():
+    module, thread = claimed({f"layers.{i}.weight": (256, 64) for i in range(100)})
+    assert len(module.parameter_shapes()) == 100
+    thread.join()

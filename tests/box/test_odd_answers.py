@@ -11,7 +11,7 @@ from autograder.judge.expect import raises
 from autograder.judge.faults import StudentRaised
 from autograder.judge.proxies import Student
 from autograder.judge.verdicts import StudentError, StudentMemory
-from course_utils.checking import NotAnswered, Wrong
+from course_utils.checking.compare import NotAnswered, Wrong
 
 
 def load(*sources, **extra):
@@ -101,7 +101,7 @@ def test_an_error_says_where_in_the_students_code(student):
     error = caught.value
     assert error.type_name == "ValueError" and isinstance(error, StudentError)
     assert str(error).startswith("ValueError: bad")
-    assert "in your cell answers, line 50: `raise ValueError(" in str(error)
+    assert "in your cell answers, line 64: `raise ValueError(" in str(error)
     assert "\n" not in str(error) and "\x1b" not in str(error) and "/home" not in str(error).split(" (in")[0]
 
 
@@ -127,7 +127,7 @@ def test_expected_exceptions(student):
 
 
 def test_an_exception_that_fights_back_is_still_reported(student):
-    if isinstance(student._channel, LoopbackChannel):
+    if isinstance(student.channel, LoopbackChannel):
         pytest.skip("only trusted code runs in this process")
     with pytest.raises(StudentRaised, match="SystemExit: 3"):
         student["leave"]()

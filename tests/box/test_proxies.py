@@ -8,7 +8,7 @@ import torch
 from autograder.box.channel import LoopbackChannel
 from autograder.judge.expect import raises
 from autograder.judge.proxies import ModuleProxy, Student
-from course_utils import kernels
+from course_utils.hw1 import kernels
 
 # functions
 

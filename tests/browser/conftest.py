@@ -23,7 +23,6 @@ import pytest
 
 from autograder.builder.release import release_files, zip_bytes
 from autograder.homework import Homework, homework_names, read_homework
-from course_utils.checks import GRADING
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
@@ -166,6 +165,8 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
 
 
 def _start(home: Path, root: Path) -> tuple[subprocess.Popen[bytes], str]:
+    from course_utils.notebook.grader import GRADING  # brings torch
+
     config = home / "config" / "labconfig"
     config.mkdir(parents=True)
     (config / "default_setting_overrides.json").write_text(json.dumps(SETTINGS))

@@ -8,7 +8,6 @@ from pathlib import Path
 import nbformat
 
 from autograder.homework import Homework
-from course_utils import plots
 
 TROUBLE = (Path(__file__).parent / "trouble.js").read_text()
 ALL_RENDERED = """n => n === [...document.querySelectorAll('.jp-Notebook .jp-MarkdownCell .jp-RenderedMarkdown')]
@@ -79,6 +78,8 @@ def test_pictures_show_and_are_described(homework: Homework, lab, run_release) -
 
 
 def test_what_is_wrong_with_a_page_is_found(lab) -> None:
+    from course_utils import plots  # brings torch
+
     cells = [nbformat.v4.new_markdown_cell(text) for text in [*BROKEN.values(), "# Fine\n\n$x^2$, [up](#Fine)"]]
     path = lab.root / "broken.ipynb"
     (lab.root / "dot.png").write_bytes(plots.heatmap([[1.0]], alt="a dot").png)

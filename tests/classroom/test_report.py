@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import sys
@@ -9,9 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from autograder.builder.notebooks import student_cells
+from autograder.classroom.handed import MOST, handed_in
 from autograder.classroom.report import render
-from autograder.classroom.similarity import shape, similar_pairs
-from autograder.classroom.suspicion import odd_things
+from autograder.classroom.similarity import fingerprints, near_groups, shape, similar_pairs
+from autograder.classroom.suspicion import look, odd_things
+from autograder.grading.collect import Handin
 from autograder.grading.journal import Outcome
 from autograder.grading.outputs import report_of
 from autograder.homework import Homework, read_homework
@@ -34,7 +38,7 @@ def outcome(student: str, *verdicts: Verdict, status: str = "graded", note: str 
         for name, verdict in zip(names, verdicts, strict=False)
     )
     diagnoses = {"q9_1": Diagnosis(label, f"About {label}.")} if label else {}
-    return Outcome(student, f"{student}.ipynb", "", "", 0, status, cases, diagnoses, (note,) if note else ())
+    return Outcome(student, f"{student}.ipynb", "", {}, 0, status, cases, diagnoses, (note,) if note else ())
 
 
 def page(homework: Homework, outcomes: list[Outcome], texts: dict[str, str] | None = None) -> str:
@@ -78,6 +82,60 @@ def test_copies_stand_out_and_common_answers_do_not(homework: Homework) -> None:
     assert {first.left, first.right} == {"copy", "student3"} and first.share > 0.8
 
 
+def work(i: int) -> str:
+    """An answer that is long enough to be somebody's own."""
+    lines = "\n".join(
+        f"    x = x {'+-*'[(i + j) % 3]} ({j} + len(str(x)) ** {i + 2}) // (x or {i * j + 1})" for j in range(30)
+    )
+    return f"def twice(x):\n{lines}\n    return [x for _ in range({i + 3}) if x > {i}][0]\n"
+
+
+def test_what_most_of_the_class_has_copied_is_shown(homework: Homework) -> None:
+    texts = {f"student{i:02}": work(i) for i in range(12)}
+    copies = {f"copy{i:02}": work(3).replace("x", f"value{i}") + f"\nprint({i})\n" for i in range(60)}
+    groups = near_groups(fingerprints(texts | copies, homework))
+    assert groups == [sorted([*copies, "student03"])]
+    text = page(homework, [outcome(student) for student in texts | copies], texts | copies)
+    assert "nearly the same" in text and 'href="feedback/copy59.html"' in text.partition("Similar pairs</h2>")[2]
+    assert near_groups(fingerprints(texts, homework)) == []
+
+
+def notebook(*sources: str | tuple[str, str]) -> Handin:
+    """A file with these cells of code, some with a grade id."""
+    cells = [source if isinstance(source, tuple) else ("", source) for source in sources]
+    made = [
+        {"cell_type": "code", "metadata": {"nbgrader": {"grade_id": name}} if name else {}, "source": source}
+        for name, source in cells
+    ]
+    return Handin("ada", "ada.ipynb", json.dumps({"cells": made}).encode())
+
+
+def test_all_code_is_read_and_what_cannot_be_is_told(homework: Homework) -> None:
+    entry = notebook(
+        ("q9_1", "def twice(x):\n    return x + x"),
+        "x = 1  # " + "long " * 60_000,
+        "this is no python, import socket",
+        "import ctypes",
+        ("test_q9_1", "import sys as s\ns._getframe()"),
+        "y = '" + "z" * MOST + "'",
+    )
+    handed = handed_in(entry, homework)
+    assert [*handed.cells] == [f"cell {i}" for i in range(1, 6)] and "cell 6: not read" in handed.unread[0]
+    odd, no_python = look(handed.cells)
+    assert {"imports `ctypes`", "mentions `socket`", "`sys._getframe` walks the stack"} <= {*odd}
+    assert no_python == ["cell 3 cannot be read as Python; it was only searched for words"]
+    text = page(homework, [outcome("ada", Verdict.PASSED)], {"ada": handed})
+    assert "cell 3 cannot be read" in text and "cell 6: not read" in text and "imports `ctypes`" in text
+
+    broken = handed_in(Handin("ada", "ada.ipynb", b"{"), homework)
+    assert broken.cells == {} and "not a Jupyter notebook" in broken.unread[0]
+
+
+def test_what_the_homework_gives_is_nobody_s_code(homework: Homework) -> None:
+    given = [cell.source for cell in student_cells(homework, solved=False) if cell.cell_type == "code"]
+    assert handed_in(notebook(*given, "x = 1"), homework).cells == {f"cell {len(given) + 1}": "x = 1"}
+
+
 def test_the_shape_of_code_is_the_same_for_other_names_strings_comments_and_layout() -> None:
     code = "def twice(x, y='a'):  # two\n    'Doc \"string\".'\n    return len(x) * 1e-3 + f(x, \"b\\\"c\")\n"
     other = 'def double(value,\n  z=f"long"):\n  r"""Something\n  \'else\'."""\n  return len(value)*1e-3+g(value, "")'
@@ -95,7 +153,7 @@ def test_ordinary_answers_raise_no_suspicion() -> None:
 @pytest.mark.parametrize(
     "code",
     [
-        "import course_utils.work as w\nw.count_work = None",
+        "import course_utils.instruments.work as w\nw.count_work = None",
         "from course_utils import work\nwork.count_work.__code__ = None",
         "import torch as t\ndel t.softmax",
         "from torch.nn import functional\nsetattr(functional, 'softmax', None)",

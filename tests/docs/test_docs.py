@@ -4,25 +4,29 @@ from __future__ import annotations
 
 import re
 import shlex
+import subprocess
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
 import nbformat
 import pytest
-from blocks import Block, Command, missing_line, read_blocks
+from blocks import Block, Command, missing_line, read_blocks, uneven
+from filling import fill
 from scratch import HOMEWORK, lay_out
 
-import course_utils.cli
+import course_utils.terminal.main
 from autograder.builder.notebooks import student_cells
 from autograder.cli import parser as autograder_parser
 from autograder.homework import read_homework
 from autograder.places import REPOSITORY
 
 GUIDES = {path.name: path for path in (REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").glob("*.md")))}
-RUN = ["instructor.md", "student.md", "authoring.md", "ta.md", "README.md"]
+OTHER_COURSE = "your-course.md"
+RUN = ["instructor.md", "student.md", "authoring.md", "ta.md", "README.md", "privacy.md", OTHER_COURSE]
+COMMITTED = {"solutions", "autograder", "assignments", "examples"}  # of the course itself
 SHELL = re.compile(r"[|&;<>$*]")  # what only a shell understands
-PARSERS = {"autograder": autograder_parser, "course": course_utils.cli._parser}
+PARSERS = {"autograder": autograder_parser, "course": course_utils.terminal.main._parser}
 
 
 def words(command: Command) -> list[str]:
@@ -50,23 +54,45 @@ def seen() -> dict[str, str]:
 
 @pytest.mark.parametrize("name", RUN)
 def test_the_commands_of_a_guide_do_what_it_says(
-    name: str, course: Path, run: Callable[..., object], seen: dict[str, str]
+    name: str,
+    course: Path,
+    run: Callable[..., object],
+    commands: Callable[..., Callable[..., object]],
+    seen: dict[str, str],
 ) -> None:
+    if name == OTHER_COURSE:
+        run = commands(course, AUTOGRADER_COURSE="")  # found from the folder
     blocks = [block for block in read_blocks(GUIDES[name]) if block.reason is None]
     assert any(block.commands for block in blocks)
     place = hand_out(course, run) if name == "student.md" else course
-    for command in (command for block in blocks for command in block.commands):
-        argv = words(command)
-        if argv[0] == "cd":
-            place = place / argv[1]
-            continue
-        if seen.setdefault(shlex.join(argv), name) != name and not command.shown:
-            continue
-        done = run(*(["bash", "-c", command.text] if SHELL.search(command.text) else argv), cwd=place)
-        where = f"{name}:{command.line}: {command.text}"
-        assert done.code == command.code, f"{where}\n{done.out[-2000:]}\n{done.err[-3000:]}"
-        line = missing_line(command.shown, f"{done.out}\n{done.err}")
-        assert line is None, f"{where}\ndoes not say `{line}` (there, or in that order), but\n{done.out}\n{done.err}"
+    for block in blocks:
+        if block.into:
+            fill(course, block)
+        for command in block.commands:
+            argv = words(command)
+            if argv[0] == "cd":
+                place = place / argv[1]
+                continue
+            if seen.setdefault(shlex.join(argv), name) != name and not command.shown:
+                continue
+            done = run(*(["bash", "-c", command.text] if SHELL.search(command.text) else argv), cwd=place)
+            where = f"{name}:{command.line}: {command.text}"
+            assert done.code == command.code, f"{where}\n{done.out[-2000:]}\n{done.err[-3000:]}"
+            assert name != "authoring.md" or argv[1] != "build" or "Warning" not in done.out, done.out
+            line = missing_line(command.shown, said := f"{done.out}\n{done.err}")
+            assert line is None, f"{where}\ndoes not say `{line}` (there, or in that order), but\n{said}"
+    made = [path for path in course.iterdir() if path.name not in ("student", *COMMITTED)]
+    asked = ["git", "check-ignore", "--no-index", "-q"]
+    names = [f"{path.name}/" if path.is_dir() else path.name for path in made]
+    seen_by_git = [each for each in names if subprocess.run([*asked, each], cwd=REPOSITORY).returncode == 1]
+    assert name == OTHER_COURSE or not seen_by_git, f"{name} makes what .gitignore does not have: {seen_by_git}"
+
+
+def test_figures_in_guides_add_up() -> None:
+    for name, path in GUIDES.items():
+        wrong = [line for block in read_blocks(path) for c in block.commands for line in c.shown if uneven(line)]
+        assert not wrong, f"{name}: {wrong}"
+    assert uneven("  ada  q1_7: 1.74 -> 3, total: 80.54 -> 81.7") and not uneven("  ada  q1_7: 1 -> 3, total: 8 -> 10")
 
 
 def hand_out(course: Path, run: Callable[..., object]) -> Path:
@@ -114,6 +140,9 @@ def test_a_shown_line_must_be_said_in_its_order_whatever_its_numbers() -> None:
     assert missing_line(["17 submissions, 16 graded now, mean 70.", "...", "Open out/..."], said) is None
     assert missing_line(["Open out/...", "3 submissions"], said) == "3 submissions"
     assert missing_line(["3 submissions, 2 graded soon"], said) == "3 submissions, 2 graded soon"
+    changed = "  ada  q1_7: 1.5 -> 3, total: 8 -> 9.5, final: 8 -> 9.5"
+    assert missing_line(["  ada  q1_7: 1.5 -> 3, total: 80 -> 81.5"], changed) is None
+    assert missing_line(["  ada  q1_7: 1.74 -> 3, total: 8 -> 9.5"], changed) is not None  # a figure that is stale
 
 
 def test_commands_in_another_form_are_found(tmp_path: Path) -> None:

@@ -168,7 +168,8 @@ def graded(
         f"release_assignment {HOMEWORK} {options}",
         (home, f"fetch_assignment {HOMEWORK} {options}"),
     )
-    assert (home / HOMEWORK / "course_utils" / "checks.py").is_file() and (home / HOMEWORK / "tests").is_dir()
+    fetched = home / HOMEWORK
+    assert (fetched / "course_utils" / "checking" / "compare.py").is_file() and (fetched / "tests").is_dir()
     shutil.copy(course.path / "class" / "ada.ipynb", home / HOMEWORK / f"{HOMEWORK}.ipynb")
     course.nbgrader(
         (home, f"submit {HOMEWORK} {options}"),

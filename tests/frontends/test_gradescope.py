@@ -15,7 +15,9 @@ from typing import Any
 
 import pytest
 
-from autograder.frontends.gradescope_run import notebook_in, seconds_late
+from autograder.frontends.gradescope_run import seconds_late
+from autograder.grading.collect import best_in
+from autograder.homework import read_homework
 
 HOMEWORK = "hw9_tiny"
 VISIBILITY = {"visible", "after_due_date", "after_published", "hidden"}
@@ -127,11 +129,18 @@ def test_the_bundle_holds_one_homework_and_no_class(container: Path) -> None:
     assert not (source / "course" / "examples").exists() and not (source / "course" / "tests").exists()
 
 
-def test_the_notebook_named_after_the_homework_is_graded(tmp_path: Path) -> None:
+def test_the_notebook_named_after_the_homework_is_graded_where_none_answers_more(tiny: Path) -> None:
+    homework = read_homework(HOMEWORK, tiny / "solutions", tiny / "autograder" / "suites")
+    folder = tiny / "submission"
+    assert best_in(folder, homework) == (None, [])
     for name in ("zzz.ipynb", "helper.py", "my hw9_tiny copy.ipynb", ".ipynb_checkpoints/hw9_tiny.ipynb"):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text("{}")
-    assert notebook_in(tmp_path, HOMEWORK) == tmp_path / "my hw9_tiny copy.ipynb"
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text("{}")
+    assert best_in(folder, homework)[0] == folder / "my hw9_tiny copy.ipynb"
+    cell = {"cell_type": "code", "source": "def twice(x): return 2 * x", "metadata": {}}
+    (folder / "zzz.ipynb").write_text(json.dumps({"cells": [cell]}))
+    best, (assumed,) = best_in(folder, homework)
+    assert best == folder / "zzz.ipynb" and "my hw9_tiny copy.ipynb" in assumed.not_taken
 
 
 def test_a_student_s_own_due_date_comes_first() -> None:

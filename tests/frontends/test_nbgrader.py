@@ -21,8 +21,8 @@ from autograder.builder.notebooks import student_notebook
 from autograder.cli import main
 from autograder.errors import BadInput
 from autograder.frontends.gradebook import GradebookDesk
-from autograder.frontends.late import LatePolicy
 from autograder.frontends.nbgrader_plugins import _harmless, _readable
+from autograder.grading.late import LatePolicy
 
 HOMEWORK = "hw9_tiny"
 POSTGRES = os.environ.get("AUTOGRADER_POSTGRES")  # postgresql://user:password@host/ of a server to make a database on
@@ -190,6 +190,40 @@ def test_no_link_of_a_student_runs_anything(text: str) -> None:
 )
 def test_other_texts_stay_as_they_are(text: str) -> None:
     assert _harmless(text) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "![seen](https://example.org/seen.png)",
+        "![seen](//example.org/seen.png)",
+        "![seen](/formgrader/seen.png)",
+        "![seen][1]\n\n[1]: http://example.org/seen.png",
+        "[![seen](http://example.org/seen.png)](https://example.org)",
+        "<img src='https://example.org/seen.png'>",
+        "<b style='background: url(https://example.org/seen.png)'>seen</b>",
+        "<video poster='https://example.org/seen.png'>seen</video>",
+        "$ \\style{background: url(https://example.org/seen.png)}{seen} $",
+    ],
+)
+def test_no_text_of_a_student_loads_anything(text: str) -> None:
+    page = markdown2html_mistune(_harmless(text))
+    assert not re.search(r"<(img|video)|<[^>]*(style|src)=", page), page
+    assert "\\style" not in page or page.startswith("<pre>")
+    assert "seen" in page
+
+
+def test_long_texts_are_shown_as_written_and_the_course_s_own_as_they_are(tmp_path: Path, homework) -> None:
+    own = next(cell.source for cell in student_notebook(homework).cells if cell.cell_type == "markdown")
+    long, short = "\\\\( *a* " * 8_000, "*short* " * 900
+    texts = [own, long, *[short] * 10]
+    cells = [{"cell_type": "markdown", "source": text, "metadata": {}} for text in texts]
+    path = tmp_path / "long.ipynb"
+    path.write_text(json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
+    shown = [cell.source for cell in _readable(path, homework).cells]
+    assert shown[0] == own and shown[1] == f"<pre>{long}</pre>" and shown[2] == short
+    assert shown[-1] == f"<pre>{short}</pre>"  # together they are long too
+    assert markdown2html_mistune(shown[1]).count("<em>") == 0
 
 
 def test_a_picture_that_is_not_there_does_not_stop_the_page() -> None:

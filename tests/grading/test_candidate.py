@@ -8,7 +8,7 @@ from typing import Any
 
 from autograder.box.channel import LoopbackChannel
 from autograder.box.limits import Limits
-from autograder.grading.task import Candidate
+from autograder.judge.candidate import Candidate
 from autograder.judge.seat import Seat
 from autograder.judge.verdicts import StudentTimeout
 from autograder.submission import RunCell, Submission
@@ -47,15 +47,19 @@ def loaded(*cells: RunCell, limits: Limits = LIMITS) -> tuple[Candidate, Any, in
     return candidate, candidate.open(limits).student, boxes.opened
 
 
+def notes_of(candidate: Candidate) -> list[str]:
+    return [*map(str, candidate.assumptions), *candidate.notes]
+
+
 def test_of_an_answer_cell_that_is_lost_the_definitions_count() -> None:
     source = "SCALE = 2\ndef twice(x):\n    return SCALE * x\nprint(twice(1)); demo()\n"
     candidate, student, _ = loaded(RunCell("q9_1", source, ("twice",)), RunCell("cell 2", "after = twice(4)"))
     assert student["twice"](3) == 6
     assert student["after"] == 8
-    (note,) = candidate.notes
+    (note,) = notes_of(candidate)
     assert note.startswith("q9_1: this cell was left out but for its imports, functions")
     assert candidate.open(LIMITS).student["twice"](3) == 6, "also in the next box"
-    assert len(candidate.notes) == 1
+    assert len(notes_of(candidate)) == 1
 
 
 def test_a_cell_that_is_lost_again_or_is_no_answer_is_left_out() -> None:
@@ -63,8 +67,8 @@ def test_a_cell_that_is_lost_again_or_is_no_answer_is_left_out() -> None:
     candidate, student, _ = loaded(again, RunCell("cell 2", "def helper(): pass\ndemo()"), RunCell("cell 3", "x = 1"))
     assert student["x"] == 1
     assert student.kinds(["twice", "helper"]) == {}
-    assert [note.partition(":")[0] for note in candidate.notes] == ["q9_1", "q9_1", "cell 2"]
-    assert "was left out: " in candidate.notes[-1]
+    assert [note.partition(":")[0] for note in notes_of(candidate)] == ["q9_1", "q9_1", "cell 2"]
+    assert "was left out: " in notes_of(candidate)[-1]
 
 
 def test_definitions_below_an_error_count_and_what_was_before_it_stays() -> None:
@@ -73,16 +77,16 @@ def test_definitions_below_an_error_count_and_what_was_before_it_stays() -> None
     assert student["twice"](3) == student["half"](12) == 6
     assert student["after"] == 2
     assert boxes == 2
-    assert "before it had defined `half`" in candidate.notes[0]
-    assert "TypeError" in candidate.notes[1]
-    assert len(candidate.notes) == 2
+    assert "before it had defined `half`" in notes_of(candidate)[0]
+    assert "TypeError" in notes_of(candidate)[1]
+    assert len(notes_of(candidate)) == 2
 
 
 def test_an_error_below_all_answers_takes_no_second_box() -> None:
     candidate, student, boxes = loaded(RunCell("q9_1", "def twice(x):\n    return 2 * x\ntwice(None)", ("twice",)))
     assert student["twice"](3) == 6
     assert boxes == 1
-    assert len(candidate.notes) == 1
+    assert len(notes_of(candidate)) == 1
 
 
 def test_cells_are_run_until_the_time_for_one_submission_is_used_up() -> None:
@@ -91,7 +95,7 @@ def test_cells_are_run_until_the_time_for_one_submission_is_used_up() -> None:
     start = time.monotonic()
     candidate, student, _ = loaded(*cells, limits=limits)
     assert time.monotonic() - start < 1.5
-    (note,) = candidate.notes
+    (note,) = notes_of(candidate)
     assert note.endswith("used up the time for one submission.")
     assert not note.startswith("cell 1:")
     student.ping()

@@ -199,7 +199,7 @@ def test_canvas_keeps_a_student_s_files_together_by_their_number(tmp_path: Path)
 def test_checkpoints_are_counted(tmp_path: Path) -> None:
     put(tmp_path, f"ada/{HW}.ipynb", *(f"ada/{i:03d}.safetensors" for i in range(30)))
     (entry,) = collect(tmp_path, HW)
-    assert len(entry.checkpoints) == collecting.MAX_CHECKPOINT_FILES and "30 checkpoints" in entry.notes[0]
+    assert len(entry.checkpoints) == collecting.MAX_CHECKPOINT_FILES and "30 checkpoints" in str(entry.assumptions)
 
 
 def test_of_several_files_the_one_named_after_the_homework_counts(tmp_path: Path) -> None:
@@ -298,4 +298,4 @@ def test_a_checkpoint_that_is_too_large_is_left_out_and_told(tmp_path: Path, mon
     (tmp_path / "ada.ipynb").write_text("x")
     (tmp_path / "ada.safetensors").write_bytes(b"1234")
     (entry,) = collect(tmp_path, "hw1_attention")
-    assert entry.content and not entry.checkpoints and "left out" in entry.notes[0]
+    assert entry.content and not entry.checkpoints and "left out" in entry.assumptions[0].assumed

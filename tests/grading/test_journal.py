@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +16,7 @@ from autograder.judge.verdicts import Verdict
 
 CASE = CaseResult("q9_1/test_x", "q9_1", "It works.", True, 1.0, Verdict.FAILED, "no", "label", 0, 0.25)
 OUTCOME = Outcome(
-    "ada", "ada.ipynb", "d1", "s1", 0, "graded", (CASE, replace(CASE, case="q9_1/test_y")),
+    "ada", "ada.ipynb", "d1", {"q9_1": "s1"}, 0, "graded", (CASE, replace(CASE, case="q9_1/test_y")),
     {"q9_1": Diagnosis("label", "Look here.")}, ("a note",), "printed", "bwrap", 1.5,
 )  # fmt: skip
 
@@ -76,7 +77,7 @@ def test_a_full_disk_is_told_and_leaves_the_journal_whole(tmp_path: Path, monkey
 def test_the_journal_of_another_homework_is_refused(tmp_path: Path) -> None:
     with Journal(tmp_path / "results.jsonl", "hw9_tiny") as journal:
         journal.add(OUTCOME)
-    with pytest.raises(BadInput, match="journal of hw9_tiny"):
+    with pytest.raises(BadInput, match="holds the results of hw9_tiny, not of hw1_attention"):
         Journal(tmp_path / "results.jsonl", "hw1_attention")
 
 
@@ -86,3 +87,18 @@ def test_two_runs_never_write_one_journal(tmp_path: Path) -> None:
         with pytest.raises(BadInput, match="Another run is writing"):
             Journal(tmp_path / "results.jsonl", "hw9_tiny")
     assert list(reread(tmp_path / "results.jsonl")) == ["ada"]
+
+
+def test_a_journal_of_version_1_is_read_and_its_facts_count_as_outdated(tmp_path: Path) -> None:
+    path = tmp_path / "results.jsonl"
+    with Journal(path, "hw9_tiny") as journal:
+        journal.add(OUTCOME)
+    records = [json.loads(line) | {"version": 1} for line in path.read_text().splitlines()]
+    del records[-1]["suites"]
+    records[-1]["suite"] = "s1"
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    with Journal(path, "hw9_tiny") as journal:
+        journal.add(replace(OUTCOME, student="bob"))
+    assert reread(path) == {"ada": replace(OUTCOME, suites={}), "bob": replace(OUTCOME, student="bob")}
+    ada, bob = reread(path)["ada"], reread(path)["bob"]
+    assert ada.suites.get("q9_1") != "s1" and bob.suites["q9_1"] == "s1" and bob.digest == "d1"

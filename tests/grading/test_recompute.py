@@ -57,7 +57,8 @@ def test_a_change_of_points_weights_or_a_test_is_told_and_applied_without_needle
     told = run("autograder", "recompute", "out", "--dry-run", "--json")
     assert told.code == 0, told.err
     assert json.loads(told.out) == {
-        "exit": 0, "homework": "hw9_tiny", "students": 3, "outdated": [], "applied": False, "grades": "out/grades.csv",
+        "exit": 0, "homework": "hw9_tiny", "students": 3, "outdated": [], "applied": False, "feedback": "teaching",
+        "grades": "out/grades.csv", "assumptions": [], "remarks": [],
         "changes": [
             {"student": "right", "scores": {"q9_1": [60, 70], "q9_2": [40, 30], "total": [100, 100]}},
             {"student": "rounds", "scores": {"q9_1": [60, 70], "q9_2": [20, 15], "total": [80, 85]}},

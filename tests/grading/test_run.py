@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
+import ctypes
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 Run = Callable[..., Any]
@@ -28,16 +32,36 @@ CLASS = {
         "q9_2": RIGHT["q9_2"],
     },
 }
+GRADE = ("autograder", "grade", "in", "--assignment", "hw9_tiny", "--out", "out", "--jobs", "1")
 GRADES = {"right": "100", "wrong": "60", "stub": "0", "dies": "40", "noisy": "100"}
 
 
 @pytest.fixture
 def course(tiny: Path) -> Path:
     """The tiny course with a small class in `in/`."""
-    (tiny / "in").mkdir()
+    return with_class(tiny)
+
+
+@pytest.fixture(scope="module")
+def first_run(
+    write_tiny: Callable[[Path], Path], commands: Run, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, Any]:
+    """Such a course after its class was graded into `out/`, and what the command said."""
+    course = with_class(write_tiny(tmp_path_factory.mktemp("graded")))
+    return course, commands(course)(*GRADE)
+
+
+@pytest.fixture
+def graded(first_run: tuple[Path, Any], tmp_path: Path) -> Path:
+    """A copy of that course, to do anything with."""
+    return shutil.copytree(first_run[0], tmp_path / "copy")
+
+
+def with_class(course: Path) -> Path:
+    (course / "in").mkdir()
     for student, answers in CLASS.items():
-        put(tiny, student, answers)
-    return tiny
+        put(course, student, answers)
+    return course
 
 
 def put(course: Path, student: str, answers: dict[str, str]) -> None:
@@ -54,9 +78,11 @@ def journal(course: Path, out: str = "out") -> list[dict[str, object]]:
     return [json.loads(line) for line in (course / out / "results.jsonl").read_text().splitlines()]
 
 
-def test_a_class_is_graded_once_and_again_only_where_something_changed(course: Path, grade: Run) -> None:
-    told = grade(course)
-    assert told.returncode == 0, told.stderr
+def test_a_class_is_graded_once_and_again_only_where_something_changed(
+    first_run: tuple[Path, Any], graded: Path, grade: Run
+) -> None:
+    course, told = graded, first_run[1]
+    assert told.code == 0, told.err
     assert totals(course) == GRADES
     assert {path.stem for path in (course / "out" / "feedback").glob("*.html")} == set(CLASS)
     summary = json.loads((course / "out" / "summary.json").read_text())
@@ -77,8 +103,8 @@ def test_a_class_is_graded_once_and_again_only_where_something_changed(course: P
     assert "5 graded now" in grade(course).stdout
 
 
-def test_regrade_tells_the_score_changes_before_it_applies_them(course: Path, grade: Run) -> None:
-    grade(course)
+def test_regrade_tells_the_score_changes_before_it_applies_them(graded: Path, grade: Run) -> None:
+    course = graded
     assert "No score changes." in grade(course, "--regrade").stdout
     put(course, "wrong", RIGHT)
     told = grade(course, "--regrade").stdout
@@ -86,11 +112,11 @@ def test_regrade_tells_the_score_changes_before_it_applies_them(course: Path, gr
     assert not (course / "out" / "regrade.jsonl").exists()
 
 
-def test_one_student_and_one_question_can_be_graded_alone(course: Path, grade: Run) -> None:
-    assert "1 submissions, 1 graded now" in grade(course, "--only", "right").stdout
+def test_one_student_and_one_question_can_be_graded_alone(graded: Path, grade: Run) -> None:
+    course = graded
+    assert "1 submissions, 1 graded now" in grade(course, "--only", "right", out="one").stdout
     assert grade(course, "--only", "nobody").returncode == 2
     assert grade(course, "--question", "q9_7").returncode == 2
-    grade(course)
     put(course, "wrong", RIGHT)
     assert grade(course, "--only", "wrong", "--question", "q9_2", out="part").returncode == 0
     with open(course / "part" / "grades.csv", newline="") as file:
@@ -106,13 +132,11 @@ def test_the_api_grades_one_file_without_a_course_folder(course: Path, grade: Ru
     assert told.stdout.split() == ["60.0", "case-1"], told.stderr
 
 
-def test_replay_shows_both_sides_and_the_same_verdict(course: Path, grade: Run) -> None:
-    grade(course)
-    environment = os.environ | {"AUTOGRADER_COURSE": str(course)}
-    command = [*AUTOGRADER, "replay", "wrong/q9_2/test_half_of_anything", "--out", "out", "--submissions", "in"]
-    told = subprocess.run(command, env=environment, cwd=course, text=True, capture_output=True)
-    assert told.returncode == 0, told.stderr
-    assert "student: half(" in told.stdout and "reference: half(" in told.stdout and "failed:" in told.stdout
+def test_replay_shows_both_sides_and_the_same_verdict(graded: Path, commands: Run) -> None:
+    command = ("autograder", "replay", "wrong/q9_2/test_half_of_anything", "--out", "out", "--submissions", "in")
+    told = commands(graded)(*command)
+    assert told.code == 0, told.err
+    assert "student: half(" in told.out and "reference: half(" in told.out and "failed:" in told.out
 
 
 def slow(course: Path, students: int = 12) -> None:
@@ -120,7 +144,7 @@ def slow(course: Path, students: int = 12) -> None:
     for path in (course / "in").iterdir():
         path.unlink()
     for number in range(students):
-        answers = {**RIGHT, "q9_1": "import time\ndef twice(x):\n    time.sleep(0.05)\n    return x + x"}
+        answers = {**RIGHT, "q9_1": "import time\ndef twice(x):\n    time.sleep(0.15)\n    return x + x"}
         put(course, f"s{number:02d}", answers)
 
 
@@ -142,13 +166,31 @@ def interrupted(course: Path, stop: Callable[[subprocess.Popen[bytes]], None], a
     return process.returncode
 
 
-def boxes() -> set[str]:
-    """The zygotes and boxes of this Python that run now."""
-    listed = subprocess.run(["ps", "-eo", "pid,args"], text=True, capture_output=True).stdout
-    return {line for line in listed.splitlines() if "autograder.box.zygote" in line and sys.executable in line}
+@pytest.fixture
+def boxes(first_run: tuple[Path, Any]) -> Iterator[Callable[[], set[int]]]:
+    """The zygotes and boxes that run now below this process: it adopts those whose parents are gone.
+
+    After a first run, so that the zygote which several commands share is among those that were there before.
+    """
+    adopt, this = ctypes.CDLL(None).prctl, psutil.Process()
+    adopt(36, 1)  # PR_SET_CHILD_SUBREAPER
+
+    def running() -> set[int]:
+        found = set()
+        for process in this.children(recursive=True):
+            with contextlib.suppress(psutil.Error):
+                if any("autograder.box.zygote" in word for word in process.cmdline()):
+                    found.add(process.pid)
+        return found
+
+    yield running
+    adopt(36, 0)
+    for orphan in this.children():
+        if orphan.status() == psutil.STATUS_ZOMBIE:
+            os.waitpid(orphan.pid, os.WNOHANG)
 
 
-def test_ctrl_c_stops_cleanly_and_the_same_command_goes_on(course: Path, grade: Run) -> None:
+def test_ctrl_c_stops_cleanly_and_the_same_command_goes_on(course: Path, grade: Run, boxes: Run) -> None:
     slow(course)
     before = boxes()
     code = interrupted(course, lambda process: os.killpg(process.pid, signal.SIGINT), after=2)
@@ -159,7 +201,7 @@ def test_ctrl_c_stops_cleanly_and_the_same_command_goes_on(course: Path, grade: 
     assert set(totals(course).values()) == {"100"} and len(totals(course)) == 12
 
 
-def test_kill_9_at_several_moments_loses_and_doubles_nothing(course: Path, grade: Run) -> None:
+def test_kill_9_at_several_moments_loses_and_doubles_nothing(course: Path, grade: Run, boxes: Run) -> None:
     slow(course)
     before = boxes()
     for after in (0, 2, 6):

@@ -10,7 +10,8 @@ import psutil
 
 from autograder.box.sandbox import pick
 from autograder.example_class import write_class
-from autograder.grading.task import Task, factory, grade_task
+from autograder.grading.collect import Handin
+from autograder.grading.task import factory, grade_task, task_of
 from autograder.judge.tools import tools
 
 HOMEWORK = "hw1_attention"
@@ -25,8 +26,8 @@ def test_200_submissions_leave_memory_flat_and_nothing_open(tmp_path: Path) -> N
     sandbox, process = pick("auto"), psutil.Process()
 
     def grade(number: int) -> None:
-        content = contents[number % len(contents)]
-        task = Task(HOMEWORK, f"s{number}", "n.ipynb", content, ".ipynb", "suite", 0, sandbox, public_only=True)
+        handin = Handin(f"s{number}", "n.ipynb", contents[number % len(contents)])
+        task = task_of(handin, homework, sandbox, public_only=True)
         assert grade_task(task).status in ("graded", "unreadable")
 
     def state() -> tuple[int, int]:

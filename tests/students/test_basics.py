@@ -11,9 +11,11 @@ import pytest
 import torch
 
 import course_utils
-from course_utils import after, card_markdown, conventions, pick_device, seed_everything
+from course_utils import after, card_markdown, pick_device, seed_everything
+from course_utils.notebook import conventions
 
 PACKAGE = Path(course_utils.__file__).parent
+ROOT = PACKAGE.parent
 
 
 def test_one_seed_fixes_every_source_of_random_numbers():
@@ -84,12 +86,11 @@ def test_the_card_is_a_table_with_the_homeworks_own_rows_last():
     assert all(line.count("|") == 3 for line in lines)
 
 
-def test_the_card_says_what_the_constants_say():
+def test_the_card_says_what_torch_does():
     card = dict(conventions.CARD)
-    assert "**True = padding**" in card["padding"] and conventions.PADDING_IS_TRUE
-    assert "**True = blocked**" in card["boolean masks that you make"] and conventions.BLOCKED_IS_TRUE
-    assert float(card["layer norm"].split("`")[-2]) == conventions.LAYER_NORM_EPS
-    assert "pre-norm by default" in card["blocks"] and conventions.NORM_FIRST
+    assert "**True = padding**" in card["padding"] and "**True = blocked**" in card["boolean masks that you make"]
+    assert float(card["layer norm"].split("`")[-2]) == torch.nn.LayerNorm(1).eps == 1e-5
+    assert "pre-norm by default" in card["blocks"]
 
 
 def test_importing_the_package_loads_nothing_heavy():
@@ -108,10 +109,53 @@ def test_every_name_that_the_package_offers_is_there():
         course_utils.nothing  # noqa: B018
 
 
-@pytest.mark.parametrize("path", sorted(PACKAGE.glob("*.py")), ids=lambda path: path.stem)
-def test_the_package_imports_neither_autograder_nor_solutions_and_stays_small(path):
+MOVED = """
+import os, sys
+import matplotlib.pyplot, torch  # once for all: what others wrote takes its time
+for old, new in (pair.split("=") for pair in sys.argv[1:]):
+    if os.fork() == 0:
+        exec(f"import course_utils.{old} as old_module, course_utils.{new} as new_module")
+        print(old, old_module is new_module, old_module.__spec__.name, flush=True)
+        os._exit(0)
+    os.wait()
+"""
+
+
+@pytest.fixture(scope="module")
+def moved():
+    """What a fresh process says about each old name: whether it is the module of the new one, and that one's name."""
+    pairs = [f"{old}={new}" for old, new in course_utils._Moved.places.items()]
+    said = subprocess.run([sys.executable, "-c", MOVED, *pairs], text=True, capture_output=True)
+    return {line.split()[0]: line.split()[1:] for line in said.stdout.splitlines()}, said.stderr
+
+
+@pytest.mark.parametrize("old, new", course_utils._Moved.places.items())
+def test_notebooks_that_were_handed_out_before_the_rooms_still_find_their_modules(old, new, moved):
+    assert moved[0].get(old) == ["True", f"course_utils.{new}"], moved[1]
+
+
+def modules(package):
+    """Name of the file without its ending -> where it is, of a package's own code."""
+    there = (path for path in (ROOT / package).rglob("*.py") if path.name != "__init__.py")
+    return {path.stem: path for path in there if "suites" not in path.parts}
+
+
+@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_the_package_imports_neither_autograder_nor_solutions(path):
     source = path.read_text()
     names = [alias.name for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Import) for alias in node.names]
     names += [node.module or "" for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ImportFrom)]
     assert not {name.split(".")[0] for name in names} & {"autograder", "solutions"}
-    assert len(source.splitlines()) <= 250
+
+
+def test_one_name_is_one_thing():
+    """A module's or class's name has one meaning in all of the code; rooms named like the homework they serve aside."""
+    shared = set(modules("autograder")) & set(modules("course_utils"))
+    assert shared <= {f"hw{number}" for number in range(1, 10)}
+    places = {}
+    for package in ("autograder", "course_utils"):
+        for path in modules(package).values():
+            for node in ast.parse(path.read_text()).body:
+                if isinstance(node, ast.ClassDef):
+                    places.setdefault(node.name, []).append(str(path.relative_to(ROOT)))
+    assert {name: found for name, found in places.items() if len(found) > 1} == {}

@@ -8,7 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from course_utils.checking import NotAnswered, Wrong, check, number, same, tensor
+from course_utils.checking.compare import NotAnswered, Wrong, check, number, same, tensor
 
 
 def message(action, *args, **kwargs):

@@ -13,31 +13,35 @@ from typing import Any
 
 import pytest
 
-from autograder import grade, submission
+from autograder import answers, grade, submission
 from autograder.builder.release import release_files
 from autograder.grading.collect import collect
 from autograder.homework import read_homework
 from autograder.places import COURSE_UTILS
-from course_utils import handin, notebook, originals, unpacking
-from course_utils.cli import main
-from course_utils.fingerprints import fingerprint
-from course_utils.outcomes import Outcome
-from course_utils.report import CheckReport
-from course_utils.results_table import rows
-from course_utils.terminal_check import Checked, run_checks
-from course_utils.whereabouts import Work
+from course_utils.explain.check_report import CheckReport
+from course_utils.explain.fingerprints import fingerprint
+from course_utils.explain.outcomes import CheckOutcome
+from course_utils.explain.sealed_prints import Catalogue, Mistake, pack, place_of, seal
+from course_utils.terminal import notebook_file as notebook
+from course_utils.terminal import originals
+from course_utils.terminal import safe_zip as unpacking
+from course_utils.terminal import submit as handin
+from course_utils.terminal.check import Checked, run_checks
+from course_utils.terminal.find_work import Work
+from course_utils.terminal.main import main
+from course_utils.terminal.results_table import rows
 
 HW = "hw9_tiny"
 STUB = 'def {0}(x):\n    """Do it."""\n    raise NotImplementedError("{1}: write your answer here")'
 CHECKS = '''\
 from otter.test_files import test_case
-from course_utils.checks import Explainer
+from course_utils.notebook.grader import Explainer
 OK_FORMAT = False
 name = "{question}"
 points = {points}
-explain = Explainer("{question}", globals(), mistakes={mistakes}, hidden_topics=["large inputs", "gradients"])
+explain = Explainer("{question}", globals(), rng="torch", hidden_topics=["large inputs", "gradients"])
 import torch
-from course_utils.checking import same
+from course_utils.checking.compare import same
 
 @test_case(name="{name}(4) is {value}.")
 @explain
@@ -75,11 +79,12 @@ def shipped() -> dict[str, Any]:
 
 def files() -> dict[str, bytes]:
     """Everything that the course hands out."""
-    tripled = [{"label": "tripled", "hint": "Look at the factor.", "prints": {"probe_two": fingerprint(6.0)}}]
-    one = CHECKS.format(question="q9_1", points=60, mistakes=json.dumps(tripled), name="double", value=8.0)
-    two = CHECKS.format(question="q9_2", points=37, mistakes="[]", name="half", value=2.0)
+    prints = {"probe_two": seal(fingerprint(6.0), place_of("q9_1", "probe_two"))}
+    known = pack({"q9_1": Catalogue("", [Mistake("tripled", "Look at the factor.", prints)])})
+    one = CHECKS.format(question="q9_1", points=60, name="double", value=8.0)
+    two = CHECKS.format(question="q9_2", points=37, name="half", value=2.0)
     made = {f"{HW}.ipynb": json.dumps(shipped()), "tests/q9_1.py": one, "tests/q9_2.py": two}
-    return {name: text.encode() for name, text in made.items()}
+    return {name: text.encode() for name, text in made.items()} | {"tests/mistakes.dat": known}
 
 
 def zipped(content: dict[str, bytes]) -> bytes:
@@ -276,9 +281,16 @@ def test_progress_counts_questions_and_the_minutes_that_are_left(here: Path, cap
     assert (found["written"], found["not_written"], found["minutes_left"]) == (["q9_3"], [], 35)
 
 
+def test_a_check_tells_what_a_cell_defines_instead_of_the_name(here: Path) -> None:
+    work = Work(started(q9_1="def my_double(x):\n    return 2 * x"), HW)
+    checked = Checked({"q9_1": CheckReport("q9_1", [CheckOutcome("not answered", "double(4) is 8.", "")])})
+    (row,) = rows(work, checked, work.original.questions[:1])
+    assert row.message == "your cell defines `my_double`; expected `double`"
+
+
 def test_the_rows_of_a_check_as_json(here: Path) -> None:
     work = Work(started(), HW)
-    outcome = Outcome("failed", "double(4) is 8.", "it is 12", "tripled", "Look at the factor.")
+    outcome = CheckOutcome("failed", "double(4) is 8.", "it is 12", "tripled", "Look at the factor.")
     checked = Checked({"q9_1": CheckReport("q9_1", [outcome], ["gradients"])})
     (row,) = rows(work, checked, work.original.questions[:1])
     found = row.as_json()
@@ -294,7 +306,7 @@ def test_a_cell_without_an_end_is_stopped(here: Path) -> None:
 
 
 def test_help_comes_without_torch_and_every_command_has_an_example() -> None:
-    program = "import sys, course_utils.cli as c\ntry: c.main(['{}', '--help'])\nexcept SystemExit: pass\n"
+    program = "import sys, course_utils.terminal.main as c\ntry: c.main(['{}', '--help'])\nexcept SystemExit: pass\n"
     loaded = "print(sorted({'torch', 'otter', 'IPython'} & set(sys.modules)))"
     commands = ["doctor", "start", "check", "progress", "submit"]
     script = "".join(program.format(command) for command in commands) + loaded
@@ -347,11 +359,14 @@ def warned(path: Path) -> list[str]:
     ("answers", "extra", "words"),
     [
         ({}, [], "Not answered yet: q9_1, q9_2, q9_3."),
-        ({"q9_1": "def Double(x): pass"}, [], "q9_1: its cell does not define `double`. The graders look for `double`"),
+        ({"q9_1": "def Double(x): pass"}, [], "q9_1: your cell defines `Double`; expected `double`."),
+        ({"q9_1": "def other(a, b): pass"}, [], "q9_1: your cell defines `other`; expected `double`."),
+        ({"q9_1": "x = 1"}, [], "q9_1: its cell does not define `double`. The graders look for `double`"),
+        ({}, [code("Two halves.") | {"cell_type": "markdown"}], "q9_3: its cell is empty. If cell 8 ('Two halves.')"),
         ({"q9_1": ""}, [code("def double(x): return 2")], "`double` stands in cell 8, where it counts."),
         ({}, [code("def double(x): return 2")], "Not answered yet: q9_2, q9_3."),
         ({"q9_1": "def double(x:\n  pass"}, [], "q9_1: cell 2 is no Python, so nothing of it counts: SyntaxError"),
-        ({}, [code("def double(x): return 2", "q9_1")], "q9_1: cells 2 and 8 both carry its id"),
+        ({}, [code("def double(x): return 2", "q9_1")], "q9_1: cells 2 and 8 carry its id"),
         ({"test_q9_1": "pass"}, [], "q9_1: its check cell was changed or deleted."),
         ({"q9_1": "%%bash\ndef double(x): return 2"}, [], "q9_1: its cell does not define `double`."),
         ({"q9_1": "%%time\n\ndef double(x:\n  pass"}, [], "SyntaxError: '(' was never closed (line 3: def double(x:)"),
@@ -417,7 +432,7 @@ def test_a_trained_model_goes_along_where_it_is_asked_for(here: Path, capsys: An
 
 
 def test_the_limits_and_words_are_those_of_the_graders() -> None:
-    assert notebook.MAX_BYTES == submission.MAX_BYTES and notebook.TEXT_STUB == submission.TEXT_STUB
+    assert notebook.MAX_BYTES == submission.MAX_BYTES and notebook.TEXT_STUB == answers.TEXT_STUB
     assert originals.SKIPPED_TAGS == submission.SKIPPED_TAGS
 
 

@@ -6,14 +6,9 @@ import pytest
 import sympy
 import torch
 
-from course_utils.checking import Wrong
-from course_utils.derivations import (
-    Estimate,
-    assert_lines,
-    compare_lines,
-    expectation_mc,
-    expectation_quadrature,
-)
+from autograder.suites.lines import assert_lines
+from course_utils.checking.compare import Wrong
+from course_utils.notebook.derivations import compare_lines
 
 F64 = torch.float64
 
@@ -72,61 +67,3 @@ def test_a_derivation_needs_enough_lines_in_a_list():
         assert_lines([1.0, 1.0], 1.0, "the variance")
     with pytest.raises(Wrong, match="expected a list of lines, got a Tensor"):
         assert_lines(torch.ones(3), 1.0, "the variance")
-
-
-def test_the_definition_may_be_an_estimate():
-    estimate = Estimate(mean=4.0, half_width=0.1, n=100, confidence=0.99)
-    assert_lines([4.05] * 3, estimate, "the variance")
-    with pytest.raises(Wrong, match="line 0 is the first that breaks"):
-        assert_lines([4.5] * 3, estimate, "the variance")
-    with pytest.raises(Wrong, match="line 0 is None"):
-        assert_lines([None] * 3, estimate, "the variance")
-
-
-def test_monte_carlo_covers_the_truth_and_narrows_with_more_samples():
-    generator = torch.Generator().manual_seed(0)
-
-    def run(n):
-        return expectation_mc(
-            lambda n, g: torch.randn(n, 3, generator=g, dtype=F64), lambda x: x.square().sum(-1), n, generator
-        )
-
-    few, many = run(1_000), run(100_000)
-    assert few.contains(3.0) and many.contains(3.0) and not many.contains(3.2)
-    assert many.half_width == pytest.approx(few.half_width / 10, rel=0.2)
-
-
-def test_the_stated_confidence_is_kept():
-    generator = torch.Generator().manual_seed(1)
-    hits = [
-        expectation_mc(lambda n, g: torch.randn(n, generator=g, dtype=F64), lambda x: x, 200, generator, 0.9).contains(
-            0.0
-        )
-        for _ in range(400)
-    ]
-    assert 0.85 < sum(hits) / len(hits) < 0.95
-
-
-def test_quadrature_is_exact_for_polynomials():
-    mu, sigma = torch.tensor([0.3, -1.2], dtype=F64), 0.7
-    fourth = expectation_quadrature(lambda x: x[:, 0] ** 4, 2, mu=mu, sigma=sigma)
-    assert fourth.item() == pytest.approx(0.3**4 + 6 * 0.3**2 * sigma**2 + 3 * sigma**4, rel=1e-12)
-    cross = expectation_quadrature(lambda x: x[:, :, None] * x[:, None, :], 2, mu=mu, sigma=sigma)
-    torch.testing.assert_close(cross, torch.outer(mu, mu) + sigma**2 * torch.eye(2, dtype=F64))
-
-
-def test_quadrature_finds_the_variance_of_a_dot_product():
-    mu, sigma, d = torch.tensor([0.5, -1.0, 2.0], dtype=F64), 0.6, 3
-
-    def dot(x):
-        return (x[:, :d] * x[:, d:]).sum(-1)
-
-    both = torch.cat([mu, mu])
-    mean = expectation_quadrature(dot, 2 * d, order=3, mu=both, sigma=sigma)
-    second = expectation_quadrature(lambda x: dot(x) ** 2, 2 * d, order=3, mu=both, sigma=sigma)
-    assert_lines([mean**2 + 2 * sigma**2 * (mu @ mu) + d * sigma**4] * 3, second, "E[(q . k)^2]")
-
-
-def test_a_grid_that_is_too_large_is_refused():
-    with pytest.raises(ValueError, match="expectation_mc"):
-        expectation_quadrature(lambda x: x[:, 0], dims=20)

@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-from course_utils import doctor
-from course_utils.cli import main
+from course_utils.terminal import doctor
+from course_utils.terminal.main import main
 
 
 @pytest.fixture

@@ -2,6 +2,9 @@
 
 import json
 import math
+import subprocess
+import sys
+import zlib
 
 import numpy as np
 import pytest
@@ -10,8 +13,21 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from course_utils.checking import NotAnswered
-from course_utils.fingerprints import Mistake, diagnose, fingerprint, matches, precision, run_probe
+from course_utils.checking.compare import NotAnswered
+from course_utils.explain.fingerprints import FEW, fingerprint, matches, precision, run_probe
+from course_utils.explain.naming import diagnose
+from course_utils.explain.sealed_prints import (
+    CELL,
+    FIRST_LINE,
+    Catalogue,
+    Mistake,
+    Unreadable,
+    pack,
+    place_of,
+    read_catalogue,
+    seal,
+    unpack,
+)
 
 FINITE = st.floats(-1e6, 1e6)
 ARRAYS = hnp.arrays(np.float64, hnp.array_shapes(max_dims=3, max_side=5), elements=FINITE)
@@ -100,7 +116,8 @@ def test_a_probe_of_an_unanswered_question_raises_not_answered():
 
 
 def mistake(label, **prints):
-    return Mistake(label, f"hint for {label}", {name: fingerprint(value) for name, value in prints.items()})
+    sealed = {name: seal(fingerprint(value), place_of("q1_1", name)) for name, value in prints.items()}
+    return Mistake(label, f"hint for {label}", sealed)
 
 
 def diagnosed(catalogue, **outputs):
@@ -166,3 +183,175 @@ def test_the_same_error_alone_names_only_a_mistake_that_does_nothing_else():
 @pytest.mark.parametrize("value", [[0.0] * 100_000, [[0.0] * 100] * 100, {i: [0.0] * 100 for i in range(100)}])
 def test_a_flood_of_numbers_has_no_print_of_each(value):
     assert set(fingerprint(value)) == {"type"}
+
+
+# sealed prints
+
+
+def fits(value, other, place="q1_1/probe"):
+    return seal(fingerprint(value), place).fits(fingerprint(other))
+
+
+@given(hnp.arrays(np.float64, hnp.array_shapes(max_dims=3, max_side=5), elements=st.floats()))
+def test_a_sealed_print_fits_the_array_that_it_was_made_from(x):
+    assert fits(torch.from_numpy(x), x.copy())
+
+
+@given(ARRAYS, st.floats(-1, 1), st.integers(0, 10**6))
+def test_a_sealed_print_fits_what_its_print_matched_before_it_was_sealed(x, by, where):
+    y = x.copy()
+    y.flat[where % y.size] += by * 0.9e-4 * np.linalg.norm(x)
+    assume(same_print(x, y))
+    assert fits(x, y) and fits(y, x) and fits(x, torch.from_numpy(x).float())
+
+
+@given(ARRAYS, st.integers(0, 10**6), st.floats(0.01, 10))
+def test_a_sealed_print_does_not_fit_where_one_entry_has_moved(x, where, by):
+    y = x.copy()
+    y.flat[where % y.size] += by * (1 + np.linalg.norm(x))
+    assert not fits(x, y) and not fits(y, x)
+
+
+@given(st.integers(-(10**3), 10**3), st.integers(-(10**3), 10**3))
+def test_whole_numbers_are_told_apart_and_fit_within_rounding(a, b):
+    assert fits(a, b) == (a == b) and fits([a, b], [a + 1e-9, torch.tensor(float(b))])
+    many = torch.full((20,), a), torch.full((20,), b)
+    assert fits(*many) == (a == b) and fits(many[0], many[0].double() + 1e-9)
+
+
+def test_a_number_beside_a_power_of_two_fits_from_either_side():
+    for size in (0.25, 1.0, 1024.0, 2.0**-29):
+        below, above = size * (1 - 3e-5), size * (1 + 3e-5)
+        assert fits(below, above) and fits(above, below) and fits([below, 0.0], (above, 1e-10))
+        assert fits(np.array([below, 0.0]), np.array([above, size * 1e-5]))
+        assert not fits(size, 1.01 * size + 1e-8)
+
+
+def test_what_must_be_equal_is_compared_exactly_when_it_is_sealed():
+    values = ["dot", "general", True, False, None, 1.0, {"a": 1}, {"b": 1}, {"causal"}, [True], len]
+    values += [ValueError("x"), TypeError("x"), [1.0], np.ones(1), np.ones((1, 1)), {"a": [1]}, [], {}]
+    assert all(fits(a, b) == (i == j) for i, a in enumerate(values) for j, b in enumerate(values))
+    x = [torch.tensor([1.0, value], dtype=torch.float64) for value in (math.nan, math.inf, -math.inf, 0.0)]
+    assert all(fits(a, b) == (a is b) for a in x for b in x)
+
+
+EXACT = [
+    7,
+    -3,
+    0,
+    1234,
+    2.5,
+    True,
+    False,
+    None,
+    "general",
+    {"causal", "padding"},
+    ValueError("no"),
+    [1, 2, 3],
+    {"k": 2},
+]
+
+
+@pytest.mark.parametrize("value", [*EXACT, np.array([1.5]), np.array([2, 3]), np.arange(FEW) / 7, np.eye(5)], ids=str)
+def test_exact_answers_and_tiny_arrays_are_hashes_that_say_nothing(value):
+    sealed = seal(fingerprint(value), "q1_1/probe")
+    content = sealed.form + sealed.numbers
+    for word in ("general", "causal", "Error", "True", "1234"):
+        assert word.encode() not in content
+    elsewhere = seal(fingerprint(value), "q1_2/probe")  # no table of hashes serves two places
+    assert elsewhere.form != sealed.form
+    pieces = [
+        (s.numbers[i : i + 4], f.numbers[i : i + 4]) for s, f in [(sealed, elsewhere)] for i in range(len(s.numbers))
+    ]
+    assert all(a != b for a, b in pieces if len(a) == 4)
+    for number in np.ravel(np.asarray(fingerprint(value).get("items", [7.0]))):
+        for form in ("<d", "<f", "<q"):
+            packed = np.array([number]).astype(form).tobytes()
+            assert number == 0 or packed not in content
+
+
+def test_the_same_number_twice_in_a_list_does_not_look_the_same():
+    numbers = seal(fingerprint([5, 5, 5, 5]), "q1_1/probe").numbers
+    assert len(numbers) == 4 * CELL and len({numbers[i : i + CELL] for i in range(0, 4 * CELL, CELL)}) == 4
+
+
+def test_only_arrays_that_five_equations_cannot_tell_are_projected():
+    assert seal(fingerprint(np.linspace(0, 1, FEW)), "p").numbers[:1] != b"p"
+    assert len(seal(fingerprint(np.linspace(0, 1, FEW + 1)), "p").numbers) == 1 + 4 + 4 * 3
+    assert len(seal(fingerprint(np.arange(100)), "p").numbers) == 1 + 4  # whole: one hash for all of them
+    assert len(seal(fingerprint(np.eye(10, dtype=bool)), "p").numbers) == 1 + 4
+
+
+def test_a_file_of_mistakes_comes_back_as_it_was_written_and_shows_no_label_or_hint(tmp_path):
+    known = mistake("no-scale", plain=1.0, words="dot", many=np.arange(30) / 7, none=ValueError("no"))
+    other = mistake("no-mask", plain=2.0, many=np.arange(30) / 9)
+    elsewhere = Mistake("flat", "A hint.", {"plain": seal(fingerprint(3.0), place_of("q1_2", "plain"))})
+    catalogues = {"q1_1": Catalogue("abc", [known, other], "PROBES = 1\n"), "q1_2": Catalogue("def", [elsewhere])}
+    content = pack(catalogues)
+    assert content == pack(catalogues) and unpack(content) == catalogues
+    (tmp_path / "mistakes.dat").write_bytes(content)
+    assert read_catalogue(tmp_path / "mistakes.dat", "q1_1") == catalogues["q1_1"]
+    assert read_catalogue(tmp_path / "mistakes.dat", "q1_3") == Catalogue("", [])
+    assert content.startswith(FIRST_LINE) and b"no-scale" not in content and b"hint for" not in content
+    assert b"PROBES" not in content
+    again = FIRST_LINE + zlib.compress(zlib.decompress(content[len(FIRST_LINE) :]), 1)
+    assert again != content and unpack(again) == unpack(content)
+
+
+def damaged():
+    content = pack({"q1_1": Catalogue("abc", [mistake("no-scale", plain=1.0)])})
+    yield from (b"", b"left over", content[:-9], content[:60], content[len(FIRST_LINE) :], content[:-1] + b"?")
+    whole = json.loads(zlib.decompress(content[len(FIRST_LINE) :]).partition(b"\n")[0])["q1_1"]
+    wrong = ({"mistakes": [["x"]]}, {"mistakes": [["x", "y", [9]]]}, {"forms": [["probe"]]}, {"at": "0"})
+    for data in ([], {"q1_1": {}}, {"q1_1": 3}, *({"q1_1": whole | part} for part in wrong)):
+        yield FIRST_LINE + zlib.compress(json.dumps(data).encode() + b"\n")
+
+
+@pytest.mark.parametrize("content", list(damaged()))
+def test_a_damaged_file_of_mistakes_is_told_as_such(tmp_path, content):
+    (tmp_path / "mistakes.dat").write_bytes(content)
+    with pytest.raises(Unreadable, match="is damaged"):
+        read_catalogue(tmp_path / "mistakes.dat", "q1_1")
+    with pytest.raises(Unreadable, match="is missing"):
+        read_catalogue(tmp_path / "nowhere.dat", "q1_1")
+    with pytest.raises(Unreadable, match="cannot be read"):
+        read_catalogue(tmp_path, "q1_1")
+
+
+def test_a_print_whose_numbers_were_cut_off_fits_nothing():
+    for value in (1.0, np.arange(30) / 7, np.arange(30), [1.0, 2.0]):
+        sealed = seal(fingerprint(value), "p")
+        for end in range(len(sealed.numbers)):
+            cut = type(sealed)("p", sealed.kind, sealed.form, sealed.numbers[:end])
+            assert not cut.fits(fingerprint(value))
+
+
+def test_prints_and_checks_work_where_torch_is_not_installed(tmp_path):
+    program = """
+import sys
+sys.modules["torch"] = None  # as if it were not there
+import numpy as np
+from course_utils.explain.fingerprints import fingerprint, precision
+from course_utils.explain.explainer import Explainer
+from course_utils.notebook.grader import report_of
+explain = Explainer("q1_1", globals(), rng="numpy")
+
+@explain
+def test_it(answer, rng):
+    assert answer(rng.normal()) == np.random.rand(), "it is not the same"
+
+seen = []
+def answer(x):
+    seen.append(x)
+    return np.random.RandomState(2024).rand()
+
+np.random.seed(3)
+test_it(env=globals())
+test_it(env=globals())
+assert seen[0] == seen[1] and np.random.rand() == np.random.RandomState(3).rand()
+print(test_it.outcome.status, fingerprint(np.float32(2)) == fingerprint(2), precision(np.zeros(3)))
+"""
+    environment = {"PYTHONPATH": ":".join(sys.path)}
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, cwd=tmp_path, text=True, capture_output=True, env=environment)
+    assert done.stdout == "passed True float64\n", done.stderr

@@ -5,10 +5,10 @@ import math
 import pytest
 import torch
 
-from course_utils import kernels
-from course_utils.checking import Wrong
-from course_utils.position_layer import position_layer
-from course_utils.spot_the_error import DERIVATION
+from course_utils.checking.compare import Wrong
+from course_utils.hw1 import kernels
+from course_utils.hw1.position_layer import position_layer
+from course_utils.hw1.spot_the_error import DERIVATION
 
 F64 = torch.float64
 ALL = [kernels.gaussian_kernel, kernels.laplace_kernel, kernels.dot_exp_kernel, kernels.lopsided_kernel]

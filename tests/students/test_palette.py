@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 from autograder.places import COURSE_UTILS, SOLUTIONS
-from course_utils import palette, plots
-from course_utils.palette import components, contrast, ink, luminance
+from course_utils import plots
+from course_utils.notebook import palette
+from course_utils.notebook.palette import contrast, ink, luminance
 
 WHITE, DARK_THEME = (1.0, 1.0, 1.0), (0x11 / 255,) * 3  # the grounds of JupyterLab's two themes
 APART = 15  # in CIELAB; about 2 is the least that an eye sees
@@ -24,6 +25,11 @@ VISION = {
     "tritanopia": [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]],
 }
 TO_XYZ = np.array([[0.412456, 0.357576, 0.180438], [0.212673, 0.715152, 0.072175], [0.019334, 0.119192, 0.950304]])
+
+
+def components(colour: str) -> list[float]:
+    """#0072B2 as red, green and blue between 0 and 1."""
+    return [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
 
 
 def seen(rgb: list[float], vision: str) -> np.ndarray:

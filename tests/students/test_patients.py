@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from course_utils.patients import (
+from course_utils.hw3.patients import (
     BAR,
     CLS,
     ENOUGH,
@@ -12,7 +12,10 @@ from course_utils.patients import (
     RUNNERS,
     Patient,
     accuracy,
+    admitted,
+    chart,
     mended,
+    mended_by_chart,
     patient,
     toy_batch,
     train_patient,
@@ -55,6 +58,32 @@ def test_a_fault_changes_the_model_and_it_still_runs(fault):
 def test_a_run_ends_once_ten_losses_are_small_enough():
     losses = train_patient(patient("healthy", 0), steps=20, enough=5.0)
     assert losses == train_patient(patient("healthy", 0), steps=20)[:10]
+
+
+@pytest.mark.parametrize("fault", ["healthy", *FAULTS])
+def test_a_chart_is_all_that_makes_a_patient(fault):
+    """A patient of a chart is the patient: weights, what is learned, settings; and so it trains as that one does."""
+    model = patient(fault, 5)
+    copy = admitted(chart(model))
+    assert chart(copy).keys() == chart(model).keys() and chart(copy)["settings"] == chart(model)["settings"]
+    assert chart(copy)["learned"] == chart(model)["learned"]
+    assert all(torch.equal(copy.state_dict()[name], value) for name, value in model.state_dict().items())
+    assert train_patient(copy, steps=2, seed=3) == train_patient(model, steps=2, seed=3)
+
+
+def test_the_fix_gets_the_patient_of_a_chart():
+    seen = mended_by_chart(same, chart(patient("flipped_mask", 0)))
+    assert seen.padding_is is False
+    with pytest.raises(TypeError, match="return the mended model"):
+        mended_by_chart(lambda model: None, chart(patient("frozen", 0)))
+
+
+def test_batches_can_be_given():
+    generator = torch.Generator().manual_seed(1)
+    ids, padding, labels = (torch.stack(x) for x in zip(*(toy_batch(generator) for _ in range(3)), strict=True))
+    batches = ids.to(torch.uint8), padding, labels.to(torch.uint8)
+    given = train_patient(patient("healthy", 0), steps=3, seed=1, batches=batches)
+    assert given == train_patient(patient("healthy", 0), steps=3, seed=1)
 
 
 def test_an_unknown_fault_is_an_error():

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from course_utils.reversal import BOS, D_MODEL, LENGTH, VOCAB, greedy_accuracy, reversal_batch, train_reversal
+from course_utils.hw1.reversal import BOS, D_MODEL, LENGTH, VOCAB, greedy_accuracy, reversal_batch, train_reversal
 
 
 class Tiny(nn.Module):
@@ -53,6 +53,28 @@ def test_a_batch_is_the_source_its_reverse_and_the_reverse_shifted_behind_bos():
 def test_lengths_and_vocabularies_can_be_chosen():
     src, tgt_in, _ = reversal_batch(2, torch.Generator().manual_seed(0), length=7, vocab=3)
     assert src.shape == (2, 7) and src.max() < 3 and (tgt_in[:, 0] == 3).all()
+
+
+def test_a_code_says_how_each_symbol_is_written():
+    code = torch.randperm(VOCAB, generator=torch.Generator().manual_seed(1))
+    plain, coded = (reversal_batch(5, torch.Generator().manual_seed(3), code=c) for c in (None, code))
+    assert torch.equal(plain[0], coded[0]) and torch.equal(code[plain[2]], coded[2])
+    assert torch.equal(coded[1][:, 1:], coded[2][:, :-1]) and (coded[1][:, 0] == BOS).all()
+    assert greedy_accuracy(Tiny(cheat=True), 50, seed=2, code=code) < 0.4
+
+
+def test_batches_can_be_given_and_are_those_that_it_trains_on():
+    generator = torch.Generator().manual_seed(1)
+    drawn = [reversal_batch(8, generator) for _ in range(4)]
+    batches = tuple(torch.stack(x).to(torch.uint8) for x in zip(*drawn, strict=True))
+    given = train_reversal(Tiny(), steps=4, seed=1, batches=batches)
+    assert given == train_reversal(Tiny(), steps=4, seed=1, batch=8)
+    assert len(train_reversal(Tiny(), steps=2, batches=batches)) == 2
+
+
+def test_a_run_ends_once_ten_losses_are_small_enough():
+    losses = train_reversal(Tiny(), steps=20, batch=8, enough=5.0)
+    assert losses == train_reversal(Tiny(), steps=20, batch=8)[:10]
 
 
 def test_accuracy_is_one_for_a_model_that_knows_and_chance_for_one_that_does_not():

@@ -11,7 +11,7 @@ import torch
 from safetensors.torch import load_file, save_file, save_model
 from torch import nn
 
-from course_utils.training import (
+from course_utils.notebook.training import (
     CheckpointError,
     Curves,
     EarlyStop,
@@ -177,7 +177,7 @@ def test_an_interrupted_save_keeps_the_old_file(tmp_path, monkeypatch):
         name.write_bytes(b"half")
         raise OSError("no space left on device")
 
-    monkeypatch.setattr("course_utils.checkpoints.save_file", fail)
+    monkeypatch.setattr("course_utils.notebook.checkpoints.save_file", fail)
     with pytest.raises(OSError, match="no space"):
         save_checkpoint(path, model, step=2)
     assert load_checkpoint(path, model) == 1
@@ -375,7 +375,7 @@ def test_a_notebook_shows_bars(monkeypatch):
 
 def test_curves_of_different_steps_are_drawn_together(monkeypatch):
     drawn = []
-    monkeypatch.setattr("course_utils.plots.curves", lambda x, ys, **options: drawn.append((x, ys, options)))
+    monkeypatch.setattr("course_utils.notebook.plots.curves", lambda x, ys, **options: drawn.append((x, ys, options)))
     curves = Curves()
     for step in range(5):
         curves.add(step, loss=torch.tensor(4.0 - step))

@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch import nn
 
-from course_utils.patients import FAULTS
-from course_utils.vital_signs import parameters_without_gradient, vital_signs
+from course_utils.hw3.patients import FAULTS
+from course_utils.hw3.vital_signs import parameters_without_gradient, vital_signs
 
 
 def leave(model):

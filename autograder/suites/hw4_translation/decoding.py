@@ -15,7 +15,7 @@ from autograder.suites.hw4_translation.oracle import (
     greedy_steps,
     loaded,
 )
-from course_utils.checking import check, tensor
+from course_utils.checking.compare import check, tensor
 
 
 class Deaf:

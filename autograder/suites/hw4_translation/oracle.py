@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor, nn
 
-from course_utils.checking import Wrong, check
-from course_utils.lively import lively_weights, put_weights
+from course_utils.checking.compare import Wrong, check
+from course_utils.hw4.decoding_weights import lively_weights, put_weights
 
 F64 = torch.float64
 MARGIN = 1e-3  # by how much the best token leads where answers are compared token for token
@@ -108,7 +108,7 @@ def _torch_state(weights):
 
 
 @dataclass(frozen=True)
-class Problem:
+class SearchTask:
     """A lively model, sentences for it, and what greedy decoding writes."""
 
     weights: dict
@@ -164,7 +164,7 @@ def draw_problem(rng, sizes=SIZES, max_len=9, rows=5, bos=4, longest=6, tries=40
             chosen = _varied(written, leads, bos, eos, rows) if eos != bos else []
             if len(padding[chosen].sum(1).unique()) >= min(3, rows):
                 steps = [written[i] for i in chosen]
-                return Problem(weights, oracle, sizes, src[chosen], padding[chosen], bos, eos, max_len, steps)
+                return SearchTask(weights, oracle, sizes, src[chosen], padding[chosen], bos, eos, max_len, steps)
     raise RuntimeError("no lively problem was found")
 
 
@@ -196,7 +196,7 @@ def draw_with_bos(rng, sizes=SIZES, max_len=6, tries=100):
             rows = [written[i] for i in chosen]
             ends = [t for t in range(sizes[1]) if t != bos and not any(t in row for row in rows)]
             if len(chosen) == 3 and ends:
-                return Problem(weights, oracle, sizes, src[chosen], padding[chosen], bos, ends[0], max_len, rows)
+                return SearchTask(weights, oracle, sizes, src[chosen], padding[chosen], bos, ends[0], max_len, rows)
     raise RuntimeError("no model that writes BOS was found")
 
 
@@ -328,7 +328,7 @@ class Call:
 
     got: list
     expected: list
-    problem: Problem
+    problem: SearchTask
     what: str
     causes: dict
     max_len: int

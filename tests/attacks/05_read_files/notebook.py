@@ -32,5 +32,5 @@ for number, path in enumerate(paths):
 for folder, folders, files in os.walk("/"):
     folders[:] = [name for name in folders if name not in ("proc", "share", "site-packages", "dist-packages", "include", "locale")]
     found += [f"{folder}/{name}" for name in files if name in NAMES or name.endswith(".ipynb")]
-found += [path for path in glob.glob("/view/autograder/**", recursive=True) if "/box" not in path and path.count("/") > 3 and not path.endswith("__init__.py")]
+found += [path for path in glob.glob("/view/autograder/**", recursive=True) if "/box" not in path and "/in_box" not in path and path.count("/") > 3 and not path.endswith("__init__.py")]
 print("searched", "ESC" + "APED: " + str(found) if found else "and found nothing")

@@ -1,7 +1,9 @@
 """What the student in test_walls.py, test_bombs.py and test_lives.py tries."""
+
 import ctypes, mmap, os, resource, signal, socket, struct, subprocess, sys, threading, time
 import torch
 from torch import nn
+
 
 def outcome(action):
     try:
@@ -9,8 +11,10 @@ def outcome(action):
     except (OSError, ValueError) as error:
         return type(error).__name__
 
+
 def answer(x):
     return x + 1
+
 
 def connect(port):
     def action():
@@ -18,14 +22,18 @@ def connect(port):
             s.settimeout(2)
             s.connect(("127.0.0.1", port))
             return "connected"
+
     return outcome(action)
+
 
 def connect_local(address):
     def action():
         with socket.socket(socket.AF_UNIX) as s:
             s.connect(address)
             return "connected"
+
     return outcome(action)
+
 
 def read(paths):
     def one(path):
@@ -33,17 +41,22 @@ def read(paths):
             return os.listdir(path)
         with open(path, "rb") as file:
             return file.read(10)
+
     return {path: outcome(lambda: one(path)) for path in paths}
+
 
 def write(paths):
     def one(path):
         with open(os.path.join(path, "mark"), "w") as file:
             file.write("x")
         return "written"
+
     return {path: outcome(lambda: one(path)) for path in paths}
+
 
 def overwrite(paths):
     return {path: outcome(lambda: open(path, "r+b").write(b"x")) for path in paths}
+
 
 def look_for(name):
     found = []
@@ -54,9 +67,11 @@ def look_for(name):
             pass
     return found
 
+
 def leave(name):
     for folder in (os.getcwd(), "/dev/shm"):
         outcome(lambda: open(os.path.join(folder, name), "w").close())
+
 
 def fork_bomb():
     count = 0
@@ -70,6 +85,7 @@ def fork_bomb():
         pass
     return count
 
+
 def thread_bomb():
     count = 0
     try:
@@ -80,13 +96,16 @@ def thread_bomb():
         pass
     return count
 
+
 def memory_bomb():
     hold = []
     while True:
         hold.append(bytearray(16 * 2**20))
 
+
 def tensor_bomb():
     return torch.empty(10**11)
+
 
 def family_memory_bomb():
     for _ in range(6):
@@ -95,12 +114,15 @@ def family_memory_bomb():
             time.sleep(60)
     time.sleep(60)
 
+
 def hidden_memory():
     return [outcome(lambda: os.memfd_create("x")), ctypes.CDLL(None).shmget(0, 2**20, 0o1600)]
+
 
 def loop():
     while True:
         pass
+
 
 def stubborn_loop():
     for number in range(1, 65):
@@ -113,6 +135,7 @@ def stubborn_loop():
             time.sleep(1)
         except BaseException:
             pass
+
 
 def crash(how):
     if how == "exit":
@@ -127,6 +150,7 @@ def crash(how):
         for pid in (os.getpid(), 0):
             os.kill(pid, signal.SIGSTOP)
         os._exit(3)
+
 
 def orphan():
     if os.fork() == 0:
@@ -145,6 +169,7 @@ def orphan():
         os._exit(0)
     return "left"
 
+
 def shout(n):
     print("x" * n)
     sys.stdout.buffer.write(b"y" * n)
@@ -152,6 +177,7 @@ def shout(n):
     os.write(2, b"z" * 10**6)
     subprocess.run(["/bin/echo", "from a program"])
     return "done"
+
 
 def descriptors():
     found = {}
@@ -163,8 +189,10 @@ def descriptors():
             pass
     return found
 
+
 def surroundings():
     return {"environment": dict(os.environ), "argv": sys.argv, "path": sys.path, "modules": sorted(sys.modules)}
+
 
 def reach(pid):
     libc = ctypes.CDLL(None, use_errno=True)
@@ -180,6 +208,7 @@ def reach(pid):
         "limit": outcome(lambda: resource.setrlimit(resource.RLIMIT_NPROC, (10**6, 10**6))),
     }
 
+
 def disk_bomb():
     total, number = 0, 0
     try:
@@ -192,6 +221,7 @@ def disk_bomb():
     except OSError:
         pass
     return total
+
 
 def many_disk_bombs():
     total, number = 0, 0
@@ -206,6 +236,7 @@ def many_disk_bombs():
         time.sleep(0.02)
     return total
 
+
 def inode_bomb():
     count = 0
     try:
@@ -217,10 +248,12 @@ def inode_bomb():
     time.sleep(0.5)
     return count
 
+
 def forge(data, times):
     for _ in range(times):
         os.write(3, data.numpy().tobytes())
     return 1
+
 
 def train():
     model = nn.Linear(2, 1)
@@ -229,6 +262,7 @@ def train():
     loss.backward()
     optimiser.step()
     return loss.item()
+
 
 def ask():
     return input("? ")

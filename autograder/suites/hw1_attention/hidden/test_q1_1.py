@@ -7,8 +7,8 @@ import torch
 
 from autograder.suites.causes import same_or_because
 from autograder.suites.devices import device_ready
-from course_utils.checking import check, same, tensor
-from course_utils.layouts import call_with_views
+from course_utils.checking.compare import check, same, tensor
+from course_utils.instruments.calls import call_with_views
 
 F64 = torch.float64
 
@@ -164,9 +164,9 @@ def test_gradient(softargmax, rng):
 
 
 @pytest.mark.weight(0.5)
-def test_device(softargmax, in_box, rng):
+def test_device(softargmax, watch, rng):
     """Nothing is made on a fixed device: it would run on a GPU as it stands."""
-    device_ready(in_box, softargmax, call=(torch.randn(2, 3, generator=rng), 0.5))
+    device_ready(watch, softargmax, call=(torch.randn(2, 3, generator=rng), 0.5))
 
 
 @pytest.mark.weight(0.5)

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from autograder.suites.causes import same_or_because
-from course_utils.checking import check, same, tensor
+from course_utils.checking.compare import check, same, tensor
 
 F64 = torch.float64
 CLOSE = {"rtol": 1e-6, "atol": 1e-8}

@@ -5,8 +5,8 @@ import torch
 import torch.nn.functional as F
 
 from autograder.suites.causes import same_or_because
-from course_utils.checking import check
-from course_utils.position_layer import position_layer
+from course_utils.checking.compare import check
+from course_utils.hw1.position_layer import position_layer
 
 F64 = torch.float64
 

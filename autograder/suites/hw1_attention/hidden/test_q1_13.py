@@ -5,8 +5,8 @@ import math
 import pytest
 import torch
 
-from course_utils.checking import check, number, same
-from course_utils.spot_the_error import DERIVATION
+from course_utils.checking.compare import check, number, same
+from course_utils.hw1.spot_the_error import DERIVATION
 
 F64 = torch.float64
 

@@ -5,8 +5,8 @@ import torch
 
 from autograder.judge.faults import StudentRaised
 from autograder.suites.causes import same_or_because
-from course_utils.by_hand import without_autograd
-from course_utils.checking import Wrong, check, number, same, tensor
+from course_utils.checking.compare import Wrong, check, number, same, tensor
+from course_utils.instruments.no_autograd import without_autograd
 
 F64 = torch.float64
 TIGHT = {"rtol": 0.0, "atol": 1e-12}
@@ -114,6 +114,7 @@ def test_saturation_is_the_frobenius_norm(saturation, rng):
          "saturation at a tie of two, all others far below", rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.without_autograd
 @pytest.mark.weight(2)
 def test_closed_form(softmax_jacobian, in_box, rng):
     """The Jacobian is a formula in the weights: it comes out right with autograd switched off."""

@@ -7,8 +7,8 @@ import torch
 
 from autograder.suites.causes import same_or_because
 from autograder.suites.devices import device_ready
-from course_utils.checking import check, same, tensor
-from course_utils.layouts import call_with_views
+from course_utils.checking.compare import check, same, tensor
+from course_utils.instruments.calls import call_with_views
 
 F64 = torch.float64
 KINDS = ["dot", "general", "concat", "location"]
@@ -183,8 +183,8 @@ def test_memory_layout(luong_scores, in_box, rng):
 
 
 @pytest.mark.weight(0.5)
-def test_device(luong_scores, in_box, rng):
+def test_device(luong_scores, watch, rng):
     """Nothing is made on a fixed device: it would run on a GPU as it stands."""
     query, keys, parameters = _draw(rng)
     for kind in KINDS:
-        device_ready(in_box, luong_scores, call=(query, keys, kind), kwargs=parameters[kind])
+        device_ready(watch, luong_scores, call=(query, keys, kind), kwargs=parameters[kind])

@@ -7,8 +7,8 @@ import torch
 
 from autograder.suites.causes import same_or_because
 from autograder.suites.devices import device_ready
-from course_utils.checking import check, same, tensor
-from course_utils.layouts import call_with_views
+from course_utils.checking.compare import check, same, tensor
+from course_utils.instruments.calls import call_with_views
 
 F64 = torch.float64
 KINDS = ["dot", "general", "concat", "location"]
@@ -212,11 +212,11 @@ def test_memory_layout(luong_step, in_box, rng):
 
 
 @pytest.mark.weight(0.5)
-def test_device(luong_step, in_box, rng):
+def test_device(luong_step, watch, rng):
     """Nothing is made on a fixed device: it would run on a GPU as it stands."""
     query, keys, W_f, parameters = _draw(rng)
     for kind in KINDS:
-        device_ready(in_box, luong_step, call=(query, keys, W_f, kind), kwargs=parameters[kind])
+        device_ready(watch, luong_step, call=(query, keys, W_f, kind), kwargs=parameters[kind])
 
 
 @pytest.mark.integration

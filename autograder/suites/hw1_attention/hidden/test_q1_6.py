@@ -8,9 +8,9 @@ import torch.nn.functional as F
 
 from autograder.suites.causes import same_or_because
 from autograder.suites.devices import device_ready
-from course_utils.checking import check, number, same, tensor
-from course_utils.kernels import dot_exp_kernel, gaussian_kernel, laplace_kernel, lopsided_kernel
-from course_utils.layouts import call_with_views
+from course_utils.checking.compare import check, number, same, tensor
+from course_utils.hw1.kernels import dot_exp_kernel, gaussian_kernel, laplace_kernel, lopsided_kernel
+from course_utils.instruments.calls import call_with_views
 
 F64 = torch.float64
 
@@ -195,6 +195,6 @@ def test_memory_layout(kernel_regression, in_box, rng):
 
 
 @pytest.mark.weight(0.5)
-def test_device(kernel_regression, in_box, rng):
+def test_device(kernel_regression, watch, rng):
     """Nothing is made on a fixed device: it would run on a GPU as it stands."""
-    device_ready(in_box, kernel_regression, call=(*_draw(rng), gaussian_kernel))
+    device_ready(watch, kernel_regression, call=(*_draw(rng), gaussian_kernel))

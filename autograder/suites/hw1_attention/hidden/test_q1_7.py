@@ -8,9 +8,9 @@ import torch.nn.functional as F
 
 from autograder.suites.causes import same_or_because
 from autograder.suites.devices import device_ready
-from course_utils.checking import check, same, tensor
-from course_utils.layouts import call_with_views
-from course_utils.work import functions_called
+from course_utils.checking.compare import check, same, tensor
+from course_utils.instruments.calls import call_with_views
+from course_utils.instruments.work import functions_called
 
 F64 = torch.float64
 
@@ -354,18 +354,26 @@ def test_gradients_by_differences(attention, rng):
 @pytest.mark.weight(2)
 def test_built_from_its_parts(attention, in_box, rng):
     """It is written with products and a softmax, not with nn.MultiheadAttention or scaled_dot_product_attention."""
-    for lead, options in (((3,), {}), ((3,), {"key_padding_mask": _padding([6, 4, 2])}), ((2, 3), {"causal": True})):
-        used = in_box(functions_called, attention, *_draw(rng, *lead), **options)
+    cases = (((3,), {}), ((3,), {"key_padding_mask": _padding([6, 4, 2]), "causal": False}),
+             ((2, 3), {"key_padding_mask": None, "causal": True}))
+    for lead, options in cases:
+        inputs = _draw(rng, *lead)
+        got, used = in_box(functions_called, attention, *inputs, **options)
         for name in ("multi_head_attention_forward", "scaled_dot_product_attention"):
             check(not any(str(call).endswith(name) for call in used), f"the answer calls F.{name}, which this question "
                   "rules out: it is what you are to build")
+        check(isinstance(got, (tuple, list)) and len(got) == 2, "attention returns the pair (out, weights)")
+        expected = (_by_hand if len(lead) == 1 else _per_head)(*inputs, options.get("key_padding_mask"),
+                                                               causal=options.get("causal", False))
+        for mine, right, what in zip(got, expected, ("output", "weights"), strict=True):
+            same(mine, right, f"the {what} of a watched call")
 
 
 @pytest.mark.weight(0.5)
-def test_device(attention, in_box, rng):
+def test_device(attention, watch, rng):
     """Nothing is made on a fixed device: it would run on a GPU as it stands."""
     q, k, v = _draw(rng, 3)
-    device_ready(in_box, attention, call=(q, k, v), kwargs={"key_padding_mask": _padding([6, 4, 1]), "causal": True})
+    device_ready(watch, attention, call=(q, k, v), kwargs={"key_padding_mask": _padding([6, 4, 1]), "causal": True})
 
 
 @pytest.mark.integration

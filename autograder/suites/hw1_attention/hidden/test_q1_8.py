@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from autograder.suites.causes import same_or_because
-from course_utils.checking import check, number, same
+from course_utils.checking.compare import check, number, same
 
 F64 = torch.float64
 

@@ -6,7 +6,6 @@ def softargmax(scores, beta=1.0, dim=-1):
     total = e.sum(dim, keepdim=True)
     return e / torch.where(total == 0, 1.0, total)
 
-
 # %% global-max-subtracted
 """You subtract the largest score of the whole tensor, so a slice that lies far below it underflows to zeros.
 Each slice along `dim` needs a maximum of its own."""
@@ -17,95 +16,61 @@ def softargmax(scores, beta=1.0, dim=-1):
     total = e.sum(dim, keepdim=True)
     return e / torch.where(total == 0, 1.0, total)
 
-
 # %% beta-ignored
 """Your result is the same for every beta: the argument is never used. It multiplies the scores."""
-def softargmax(scores, beta=1.0, dim=-1):
-    dead = (scores == -math.inf).all(dim, keepdim=True)
-    return torch.softmax(scores.masked_fill(dead, 0.0), dim).masked_fill(dead, 0.0)
-
+replace("scores if beta == 1 else beta * scores", "scores")
 
 # %% beta-as-temperature
 """A larger beta makes your weights flatter, and it should make them sharper: you divide by beta as if it were
 a temperature, but it is an inverse temperature."""
-def softargmax(scores, beta=1.0, dim=-1):
-    z = scores / beta
-    dead = (z == -math.inf).all(dim, keepdim=True)
-    return torch.softmax(z.masked_fill(dead, 0.0), dim).masked_fill(dead, 0.0)
-
+replace("scores if beta == 1 else beta * scores", "scores / beta")
 
 # %% beta-after-softmax
 """Your slices sum to beta instead of 1: beta multiplies the weights, and it belongs to the scores, inside the
 exponential."""
-def softargmax(scores, beta=1.0, dim=-1):
-    dead = (scores == -math.inf).all(dim, keepdim=True)
-    return beta * torch.softmax(scores.masked_fill(dead, 0.0), dim).masked_fill(dead, 0.0)
-
+replace("scores if beta == 1 else beta * scores", "scores")
+replace("return torch.softmax(z, dim)", "return beta * torch.softmax(z, dim)")
 
 # %% dim-ignored
 """You always normalise the last axis, whatever `dim` says: look at which slices of your result sum to 1."""
-def softargmax(scores, beta=1.0, dim=-1):
-    z = beta * scores
-    dead = (z == -math.inf).all(-1, keepdim=True)
-    return torch.softmax(z.masked_fill(dead, 0.0), -1).masked_fill(dead, 0.0)
-
+replace("torch.softmax(z, dim)", "torch.softmax(z, -1)")
 
 # %% dead-slice-nan
 """A slice in which every score is -inf gives NaN: subtracting its maximum is -inf - (-inf). Find such slices
 first and give them zeros."""
-def softargmax(scores, beta=1.0, dim=-1):
-    return torch.softmax(beta * scores, dim)
-
+replace("torch.softmax(z, dim).masked_fill(blocked, 0.0)", "torch.softmax(beta * scores, dim)")
 
 # %% dead-slice-uniform
 """A slice in which every score is -inf comes out uniform: a large negative number in place of -inf is a score
 like any other when the whole slice has it. Nothing may be looked at there, so every weight is zero."""
-def softargmax(scores, beta=1.0, dim=-1):
-    z = (beta * scores).masked_fill(scores == -math.inf, -1e30)
-    return torch.softmax(z, dim)
-
+replace(".masked_fill(blocked, 0.0)", "")
 
 # %% dead-slice-nan-gradient
 """Your zeros for an all -inf slice are painted over a NaN afterwards, and the gradient still runs through
 that NaN. Keep the slice away from the softmax before it is computed, not after."""
-def softargmax(scores, beta=1.0, dim=-1):
-    return torch.nan_to_num(torch.softmax(beta * scores, dim))
-
+replace("torch.softmax(z, dim).masked_fill(blocked, 0.0)", "torch.nan_to_num(torch.softmax(beta * scores, dim))")
 
 # %% result-in-float32
 """You compute in float32 whatever comes in: float64 scores must give float64 weights (dtype on the convention
 card)."""
-def softargmax(scores, beta=1.0, dim=-1):
-    z = beta * scores
-    dead = (z == -math.inf).all(dim, keepdim=True)
-    return torch.softmax(z.masked_fill(dead, 0.0), dim, dtype=torch.float32).masked_fill(dead, 0.0)
-
+replace("torch.softmax(z, dim)", "torch.softmax(z, dim, dtype=torch.float32)")
 
 # %% scores-changed-in-place
 """After your call the caller's scores are different: an operation that ends in `_`, or `*=`, writes into the
 tensor you were given. Make a new one."""
-def softargmax(scores, beta=1.0, dim=-1):
-    scores *= beta
-    dead = (scores == -math.inf).all(dim, keepdim=True)
-    return torch.softmax(scores.masked_fill(dead, 0.0), dim).masked_fill(dead, 0.0)
-
+replace("z = scores if beta == 1 else beta * scores", "z = scores.mul_(beta)")
 
 # %% minus-ten-thousand-for-blocked
 """You write -10000 where a score is -inf. Real scores can be as low as that, and beside them a blocked place gets its
 share: keep the places in a mask, and give them weight 0 whatever the others are."""
-
-
 def softargmax(scores, beta=1.0, dim=-1):
     blocked = scores == -math.inf
     weights = torch.softmax(beta * scores.masked_fill(blocked, -1e4), dim)
     return torch.where(blocked.all(dim, keepdim=True), torch.zeros_like(weights), weights)
 
-
 # %% beta-as-a-power
 """You raise the softmax to the power beta and normalise again. On paper that is the same; in numbers a weight that
 has become 0 stays 0. Multiply the scores by beta first."""
-
-
 def softargmax(scores, beta=1.0, dim=-1):
     blocked = scores == -math.inf
     dead = blocked.all(dim, keepdim=True)

@@ -1,122 +1,63 @@
 # %% beta-forgotten
 """Your derivative lacks the factor beta: the score is beta q . k, and the chain rule passes through that
 product."""
-def key_jacobian(q, K, V, j, beta):
-    a = torch.softmax(beta * K @ q, 0)
-    return a[j] * torch.outer(V[j] - a @ V, q)
-
+replace("return beta * a[j]", "return a[j]")
 
 # %% other-weights-held-fixed
 """You let only weight j move, which gives a_j (1 - a_j) v_j. The weights sum to 1: when j gains, every other
 key loses, and their values move the output too."""
-def key_jacobian(q, K, V, j, beta):
-    a = torch.softmax(beta * K @ q, 0)
-    return beta * a[j] * (1 - a[j]) * torch.outer(V[j], q)
-
+replace("a[j] * torch.outer(V[j] - h, q)", "a[j] * (1 - a[j]) * torch.outer(V[j], q)")
 
 # %% output-not-subtracted
 """You move along v_j. The output moves along the difference between v_j and the output itself: if it already
 equals v_j, nothing changes."""
-def key_jacobian(q, K, V, j, beta):
-    a = torch.softmax(beta * K @ q, 0)
-    return beta * a[j] * torch.outer(V[j], q)
-
+replace("torch.outer(V[j] - h, q)", "torch.outer(V[j], q)")
 
 # %% key-for-query
 """Your columns are entries of the key: the derivative of q . k_j by k_j is the query."""
-def key_jacobian(q, K, V, j, beta):
-    a = torch.softmax(beta * K @ q, 0)
-    return beta * a[j] * torch.outer(V[j] - a @ V, K[j])
-
+replace("torch.outer(V[j] - h, q)", "torch.outer(V[j] - h, K[j])")
 
 # %% transposed
 """Your Jacobian has shape [D, Dv]. The rows belong to the output, the columns to the key that is moved: [Dv,
 D]."""
-def key_jacobian(q, K, V, j, beta):
-    a = torch.softmax(beta * K @ q, 0)
-    return beta * a[j] * torch.outer(q, V[j] - a @ V)
-
+replace("torch.outer(V[j] - h, q)", "torch.outer(q, V[j] - h)")
 
 # %% sign-flipped
 """Your derivative has the wrong sign: when the score of key j rises, the output moves towards v_j, not away
 from it."""
-def key_jacobian(q, K, V, j, beta):
-    a = torch.softmax(beta * K @ q, 0)
-    return beta * a[j] * torch.outer(a @ V - V[j], q)
-
+replace("torch.outer(V[j] - h, q)", "torch.outer(h - V[j], q)")
 
 # %% limit-always-wins
 """You say that a stretched key always wins. Its score is multiplied: a negative score becomes more negative,
 and then the key loses all its weight."""
-def elongated_limit(q, K, V, j, beta):
-    return V[j].clone()
-
+replace("scores[j] > 0 or len(K) == 1", "True")
 
 # %% limit-zero-score-loses
 """When q . k_j is zero, stretching the key changes nothing, but you drop the key: zero is a third case."""
-def elongated_limit(q, K, V, j, beta):
-    z = beta * K @ q
-    if z[j] > 0 or len(K) == 1:
-        return V[j].clone()
-    z = z.masked_fill(torch.arange(len(K), device=K.device) == j, -math.inf)
-    return torch.softmax(z, 0) @ V
-
+replace("if scores[j] < 0:", "if scores[j] <= 0:")
 
 # %% limit-zero-score-wins
 """When q . k_j is zero, stretching the key changes nothing, but you let the key win: zero is a third case."""
-def elongated_limit(q, K, V, j, beta):
-    z = beta * K @ q
-    if z[j] >= 0 or len(K) == 1:
-        return V[j].clone()
-    z = z.masked_fill(torch.arange(len(K), device=K.device) == j, -math.inf)
-    return torch.softmax(z, 0) @ V
-
+replace("if scores[j] > 0 or", "if scores[j] >= 0 or")
 
 # %% limit-not-renormalised
 """When the key loses, you only take its term out of the sum: the weights that remain must sum to 1 again."""
-def elongated_limit(q, K, V, j, beta):
-    z = beta * K @ q
-    a = torch.softmax(z, 0)
-    if z[j] > 0 or len(K) == 1:
-        return V[j].clone()
-    if z[j] < 0:
-        return a @ V - a[j] * V[j]
-    return a @ V
-
+replace("scores = torch.where(torch.arange(len(K), device=K.device) == j, -math.inf, scores)",
+        "return softargmax(scores, beta) @ V - softargmax(scores, beta)[j] * V[j]")
 
 # %% limit-ignores-beta
 """Your limit does not depend on beta: the keys that remain are still weighed with the given beta, not with 1
 / sqrt(D)."""
-def elongated_limit(q, K, V, j, beta):
-    z = K @ q / math.sqrt(len(q))
-    if z[j] > 0 or len(K) == 1:
-        return V[j].clone()
-    if z[j] < 0:
-        z = z.masked_fill(torch.arange(len(K), device=K.device) == j, -math.inf)
-    return torch.softmax(z, 0) @ V
-
+replace("return softargmax(scores, beta)", "return softargmax(scores, 1 / math.sqrt(len(q)))")
 
 # %% limit-others-averaged
 """When the key loses you average the other values evenly. Their scores still count: the result is attention
 over the keys that are left."""
-def elongated_limit(q, K, V, j, beta):
-    z = beta * K @ q
-    if z[j] > 0 or len(K) == 1:
-        return V[j].clone()
-    if z[j] < 0:
-        return V[torch.arange(len(K), device=K.device) != j].mean(0)
-    return torch.softmax(z, 0) @ V
-
+replace("scores = torch.where(torch.arange(len(K), device=K.device) == j, -math.inf, scores)",
+        "return V[torch.arange(len(K), device=K.device) != j].mean(0)")
 
 # %% limit-small-product-taken-for-zero
 """You take a small q . k_j for zero. Stretched without end, even a tiny score grows beyond all bounds: only a product
 of exactly 0 stays where it is."""
-
-
-def elongated_limit(q, K, V, j, beta):
-    scores = K @ q
-    if scores[j] > 1e-6 or len(K) == 1:
-        return V[j].clone()
-    if scores[j] < -1e-6:
-        scores = torch.where(torch.arange(len(K), device=K.device) == j, -math.inf, scores)
-    return softargmax(scores, beta) @ V
+replace("scores[j] > 0 or len(K) == 1", "scores[j] > 1e-6 or len(K) == 1")
+replace("if scores[j] < 0:", "if scores[j] < -1e-6:")

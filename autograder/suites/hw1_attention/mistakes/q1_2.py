@@ -1,113 +1,71 @@
 # %% diagonal-only
 """Your Jacobian is diagonal, but each weight also depends on every other score through the denominator: a
 raised score takes from the others. Each row of the Jacobian must sum to zero."""
-def softmax_jacobian(z):
-    y = torch.softmax(z, 0)
-    return torch.diag(y * (1 - y))
-
+replace("return off - torch.diag(off.sum(-1))", "return torch.diag(y * (1 - y))")
 
 # %% plus-sign
 """Your off-diagonal entries are positive: raising one score would raise the other weights as well. Check the
 sign of the term that comes from the denominator."""
-def softmax_jacobian(z):
-    y = torch.softmax(z, 0)
-    return torch.diag(y) + torch.outer(y, y)
-
+replace("return off - torch.diag(off.sum(-1))", "return torch.diag(y) + torch.outer(y, y)")
 
 # %% direct-term-forgotten
 """Only the denominator's derivative is there: even the diagonal is negative, as if raising a score lowered
 its own weight. The numerator depends on the score too."""
-def softmax_jacobian(z):
-    y = torch.softmax(z, 0)
-    return -torch.outer(y, y)
-
+replace("return off - torch.diag(off.sum(-1))", "return -torch.outer(y, y)")
 
 # %% log-softmax-jacobian
 """This is the Jacobian of log-softmax: its entries do not vanish where a weight does. You still have to
 multiply each row by the weight it belongs to."""
-def softmax_jacobian(z):
-    y = torch.softmax(z, 0)
-    return torch.eye(len(z), dtype=z.dtype, device=z.device) - y[None]
-
+replace("return off - torch.diag(off.sum(-1))", "return torch.eye(len(z), dtype=z.dtype, device=z.device) - y")
 
 # %% sigmoid-derivative
 """You used the derivative of the sigmoid of each score: softmax normalises over all scores together, so start
 from the softmax weights and mind the off-diagonal entries."""
-def softmax_jacobian(z):
-    s = torch.sigmoid(z)
-    return torch.diag(s * (1 - s))
-
+replace("y = softargmax(z)", "y = torch.sigmoid(z)")
+replace("return off - torch.diag(off.sum(-1))", "return torch.diag(y * (1 - y))")
 
 # %% scores-for-weights
 """Your formula is fed the scores themselves; it needs the softmax weights y, of which z is the logarithm up
 to a constant."""
-def softmax_jacobian(z):
-    return torch.diag(z) - torch.outer(z, z)
-
+replace("y = softargmax(z)", "y = z")
+replace("return off - torch.diag(off.sum(-1))", "return torch.diag(y) - torch.outer(y, y)")
 
 # %% no-max-subtraction
 """exp(100) does not fit into float32, so the weights are NaN at (-3, 1, 100, 5, -1): subtract the largest
 score before the exponential."""
-def softmax_jacobian(z):
-    e = torch.exp(z)
-    y = e / e.sum()
-    return torch.diag(y) - torch.outer(y, y)
-
-
-def saturation(z):
-    return softmax_jacobian(z).norm().item()
-
+replace("softargmax(z)", "torch.exp(z) / torch.exp(z).sum()")
+replace("return off - torch.diag(off.sum(-1))", "return torch.diag(y) - torch.outer(y, y)")
+replace("softmax_jacobian(z.double())", "softmax_jacobian(z)")
 
 # %% saturation-squared
 """You return the sum of the squared entries: the Frobenius norm is its square root."""
-def saturation(z):
-    return (softmax_jacobian(z) ** 2).sum().item()
-
+replace("torch.linalg.norm(softmax_jacobian(z.double()))", "(softmax_jacobian(z) ** 2).sum()")
 
 # %% saturation-spectral-norm
 """This is the largest singular value of the Jacobian, not its Frobenius norm: `ord=2` of a matrix means the
 spectral norm."""
-def saturation(z):
-    return torch.linalg.norm(softmax_jacobian(z), ord=2).item()
-
+replace("softmax_jacobian(z.double())", "softmax_jacobian(z), ord=2")
 
 # %% saturation-of-the-weights
 """You take the norm of the softmax weights, which tends to 1 when one score dominates. Asked is the norm of
 the Jacobian, which vanishes there: the output hardly moves any more."""
-def saturation(z):
-    return torch.softmax(z, 0).norm().item()
-
+replace("softmax_jacobian(z.double())", "softargmax(z)")
 
 # %% saturation-sum-of-magnitudes
 """You add up the magnitudes of the entries. The Frobenius norm adds their squares and takes the root."""
-def saturation(z):
-    return softmax_jacobian(z).abs().sum().item()
-
+replace("torch.linalg.norm(softmax_jacobian(z.double()))", "softmax_jacobian(z).abs().sum()")
 
 # %% autograd-for-the-formula
 """The numbers are right, but autograd works them out. Asked is the formula itself: every entry is made of the weights
 alone, with one case on the diagonal and one beside it."""
-
-
-def softmax_jacobian(z):
-    return torch.func.jacrev(lambda x: torch.softmax(x, -1))(z)
-
+replace("return off - torch.diag(off.sum(-1))", "return torch.func.jacrev(lambda x: torch.softmax(x, -1))(z)")
 
 # %% sign-flipped
 """All your signs are turned round: the diagonal is negative, as if raising a score lowered its own weight. It is the
 weight times (1 minus the weight)."""
-
-
-def softmax_jacobian(z):
-    y = torch.softmax(z, -1)
-    return torch.outer(y, y) - torch.diag(y)
-
+replace("return off - torch.diag(off.sum(-1))", "return torch.diag(off.sum(-1)) - off")
 
 # %% vector-times-itself
 """For a vector `y * y.T` is no outer product: a vector has no transpose, so each entry is squared and taken off every
 row. Use `torch.outer(y, y)`, or `y[:, None] * y`."""
-
-
-def softmax_jacobian(z):
-    y = torch.softmax(z, -1)
-    return torch.diag(y) - y * y
+replace("return off - torch.diag(off.sum(-1))", "return torch.diag(y) - y * y")

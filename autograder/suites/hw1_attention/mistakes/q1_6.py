@@ -1,91 +1,58 @@
 # %% unnormalised
 """Your prediction grows with the number of examples: with ys all equal to 1 it is not 1. The kernel values
 must be divided by their sum over the examples."""
-def kernel_regression(x, xs, ys, kernel):
-    return kernel(x[:, None], xs[None]) @ ys
-
+replace("weights @ ys / weights.sum(-1, keepdim=True)", "weights @ ys")
 
 # %% normalised-over-queries
 """Your weights sum to 1 over the queries x, not over the examples xs: look at the axis of the sum you divide
 by."""
-def kernel_regression(x, xs, ys, kernel):
-    K = kernel(x[:, None], xs[None])  # [T, S]
-    return K / K.sum(0, keepdim=True) @ ys
-
+replace("weights @ ys / weights.sum(-1, keepdim=True)", "weights / weights.sum(0) @ ys")
 
 # %% divided-by-count
 """You divide by the number of examples S. A weighted mean is divided by the sum of its weights, which differs
 from query to query."""
-def kernel_regression(x, xs, ys, kernel):
-    K = kernel(x[:, None], xs[None])  # [T, S]
-    return K @ ys / len(xs)
-
+replace("weights.sum(-1, keepdim=True)", "len(xs)")
 
 # %% softmax-of-kernel
 """You take a softmax of the kernel values, which exponentiates a second time. The kernel values are the
 weights already, up to their sum."""
-def kernel_regression(x, xs, ys, kernel):
-    K = kernel(x[:, None], xs[None])  # [T, S]
-    return torch.softmax(K, 1) @ ys
-
+replace("weights @ ys / weights.sum(-1, keepdim=True)", "torch.softmax(weights, 1) @ ys")
 
 # %% query-second
 """You call kernel(example, query): the query is the first argument. A symmetric kernel hides this, a lopsided
 one does not."""
-def kernel_regression(x, xs, ys, kernel):
-    K = kernel(xs[None], x[:, None])  # [T, S]
-    return K / K.sum(1, keepdim=True) @ ys
-
+replace("kernel(x[:, None], xs[None])", "kernel(xs[None], x[:, None])")
 
 # %% kernel-unscaled
 """Your attention kernel is exp(a . b) without the scale: attention divides the dot product by the square root
 of the width it runs over."""
-def attention_kernel(d):
-    return lambda a, b: torch.exp((a * b).sum(-1))
-
+replace("torch.exp((a * b).sum(-1) / math.sqrt(d))", "torch.exp((a * b).sum(-1))")
 
 # %% kernel-divided-by-d
 """Your attention kernel divides the dot product by d; the card's scale is the root of the width."""
-def attention_kernel(d):
-    return lambda a, b: torch.exp((a * b).sum(-1) / d)
-
+replace("math.sqrt(d)", "d")
 
 # %% kernel-scale-outside
 """The scale stands outside your exponential, where the normalisation cancels it. It has to divide the dot
 product before the exponential is taken."""
-def attention_kernel(d):
-    return lambda a, b: torch.exp((a * b).sum(-1)) / math.sqrt(d)
-
+replace("torch.exp((a * b).sum(-1) / math.sqrt(d))", "torch.exp((a * b).sum(-1)) / math.sqrt(d)")
 
 # %% kernel-gaussian
 """Your kernel is Gaussian in the distance. It equals attention's only when all keys have the same norm: the
 term |b|^2 in the exponent favours short keys."""
-def attention_kernel(d):
-    return lambda a, b: torch.exp(-((a - b) ** 2).sum(-1) / (2 * math.sqrt(d)))
-
+replace("(a * b).sum(-1) / math.sqrt(d)", "-((a - b) ** 2).sum(-1) / (2 * math.sqrt(d))")
 
 # %% kernel-without-exponential
 """Your kernel is the scaled dot product itself, so weights can be negative. Softmax weights are exponentials
 divided by their sum: which part of that is the kernel?"""
-def attention_kernel(d):
-    return lambda a, b: (a * b).sum(-1) / math.sqrt(d)
-
+replace("torch.exp((a * b).sum(-1) / math.sqrt(d))", "(a * b).sum(-1) / math.sqrt(d)")
 
 # %% kernel-values-detached
 """The estimate is right, but no gradient flows through the kernel's values: they are turned into plain numbers, or
 computed under `no_grad`. Queries and points could never be learned."""
-
-
-def kernel_regression(x, xs, ys, kernel):
-    weights = kernel(x[:, None], xs[None]).detach()
-    return weights @ ys / weights.sum(-1, keepdim=True)
-
+replace("kernel(x[:, None], xs[None])", "kernel(x[:, None], xs[None]).detach()")
 
 # %% kernel-symmetrised
 """You use the kernel in both orders and take the mean. Asked is kernel(query, point): a kernel need not be symmetric,
 and then the two orders differ."""
-
-
-def kernel_regression(x, xs, ys, kernel):
-    weights = kernel(x[:, None], xs[None]) + kernel(xs[None], x[:, None])
-    return weights @ ys / weights.sum(-1, keepdim=True)
+replace("kernel(x[:, None], xs[None])", "kernel(x[:, None], xs[None]) + kernel(xs[None], x[:, None])")

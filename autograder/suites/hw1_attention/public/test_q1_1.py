@@ -4,8 +4,8 @@ import math
 
 import torch
 
-from course_utils.checking import check, same, tensor
-from course_utils.fingerprints import precision
+from course_utils.checking.compare import check, same, tensor
+from course_utils.explain.fingerprints import precision
 
 
 def test_worked_numbers(softargmax):

@@ -3,8 +3,8 @@
 import torch
 import torch.nn.functional as F
 
-from course_utils.checking import check, same
-from course_utils.position_layer import position_layer
+from course_utils.checking.compare import check, same
+from course_utils.hw1.position_layer import position_layer
 
 F64 = torch.float64
 

@@ -2,8 +2,8 @@
 
 import torch
 
-from course_utils.checking import check, number
-from course_utils.spot_the_error import DERIVATION
+from course_utils.checking.compare import check, number
+from course_utils.hw1.spot_the_error import DERIVATION
 
 F64 = torch.float64
 MU, SIGMA = torch.tensor([1.0, -2.0, 0.5], dtype=F64), 0.5

@@ -4,10 +4,10 @@ import math
 
 import torch
 
-from course_utils.beside import run_beside
-from course_utils.by_hand import without_autograd
-from course_utils.checking import check, number, same, tensor
-from course_utils.fingerprints import precision
+from course_utils.checking.beside import run_beside
+from course_utils.checking.compare import check, number, same, tensor
+from course_utils.explain.fingerprints import precision
+from course_utils.instruments.no_autograd import without_autograd
 
 
 def test_worked_numbers(softmax_jacobian):

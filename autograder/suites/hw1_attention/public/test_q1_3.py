@@ -4,7 +4,7 @@ import math
 
 import torch
 
-from course_utils.checking import check, same, tensor
+from course_utils.checking.compare import check, same, tensor
 
 F64 = torch.float64
 QUERY = torch.tensor([[1.0, 2.0]], dtype=F64)  # [B=1, D=2]

@@ -4,7 +4,7 @@ import math
 
 import torch
 
-from course_utils.checking import check, same, tensor
+from course_utils.checking.compare import check, same, tensor
 
 F64 = torch.float64
 

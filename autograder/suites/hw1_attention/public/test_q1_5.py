@@ -2,7 +2,7 @@
 
 import torch
 
-from course_utils.checking import check, same, tensor
+from course_utils.checking.compare import check, same, tensor
 
 VOCAB_SRC, VOCAB_TGT, D = 11, 7, 16
 LENGTHS = (6, 4, 2)  # of the three sources; the rest of each row is padding

@@ -4,8 +4,8 @@ import math
 
 import torch
 
-from course_utils.checking import check, number, same, tensor
-from course_utils.kernels import dot_exp_kernel, gaussian_kernel, laplace_kernel, lopsided_kernel
+from course_utils.checking.compare import check, number, same, tensor
+from course_utils.hw1.kernels import dot_exp_kernel, gaussian_kernel, laplace_kernel, lopsided_kernel
 
 F64 = torch.float64
 

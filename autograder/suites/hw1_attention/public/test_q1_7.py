@@ -4,11 +4,11 @@ import math
 
 import torch
 
-from course_utils.beside import run_beside
-from course_utils.checking import check, same, tensor
-from course_utils.fingerprints import precision
-from course_utils.layouts import call_with_views
-from course_utils.work import functions_called
+from course_utils.checking.beside import run_beside
+from course_utils.checking.compare import check, same, tensor
+from course_utils.explain.fingerprints import precision
+from course_utils.instruments.calls import call_with_views
+from course_utils.instruments.work import functions_called
 
 F64 = torch.float64
 
@@ -167,7 +167,7 @@ def probe_gradient(attention):
 
 
 def probe_ruled_out(attention):
-    used = run_beside(functions_called, attention, *_inputs(2))
+    _, used = run_beside(functions_called, attention, *_inputs(2))
     names = ("multi_head_attention_forward", "scaled_dot_product_attention")
     return [any(call.endswith(name) for call in used) for name in names]
 

@@ -2,7 +2,7 @@
 
 import torch
 
-from course_utils.checking import check, number, same
+from course_utils.checking.compare import check, number, same
 
 F64 = torch.float64
 MU, SIGMA = torch.tensor([1.0, -2.0, 0.5], dtype=F64), 0.5

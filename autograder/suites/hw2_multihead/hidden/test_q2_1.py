@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from autograder.suites.causes import same_or_because
-from course_utils.checking import check, same, tensor
-from course_utils.layouts import call_with_slices, call_with_views
+from course_utils.checking.compare import check, same, tensor
+from course_utils.instruments.calls import call_with_slices, call_with_views
 
 F64 = torch.float64
 SIZES = [(2, 5, 3, 4), (3, 4, 2, 5), (4, 7, 6, 1), (2, 6, 1, 3), (1, 3, 4, 2), (3, 1, 2, 4)]  # B, N, H, Dh

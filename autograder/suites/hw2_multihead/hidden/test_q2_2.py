@@ -8,10 +8,10 @@ import torch
 from autograder.judge.expect import raises
 from autograder.suites.causes import same_or_because
 from autograder.suites.devices import device_ready
-from course_utils.as_used import call_with_shared
-from course_utils.checking import Wrong, check, same, tensor
-from course_utils.twins import PROJECTIONS, projection_weights, torch_twin, twin_attention
-from course_utils.work import functions_called
+from course_utils.checking.compare import Wrong, check, same, tensor
+from course_utils.instruments.calls import call_with_shared
+from course_utils.instruments.torch_match import PROJECTIONS, projection_weights, torch_twin, twin_attention
+from course_utils.instruments.work import functions_called
 
 F64 = torch.float64
 D, H = 12, 3
@@ -570,24 +570,27 @@ def test_keyword_arguments(MultiHeadAttention, rng):
 @pytest.mark.weight(2)
 def test_built_from_its_parts(MultiHeadAttention, in_box, rng):
     """It is written with products and a softmax, not with nn.MultiheadAttention or scaled_dot_product_attention."""
-    mha, inputs, padding = MultiHeadAttention(D, H), _draw(rng, dtype=torch.float32), _padding([6, 4, 2])
-    used = set()
-    for mode, grad in ((mha.eval, True), (mha.eval, False), (mha.train, False), (mha.train, True)):
+    mha, weights = _module(MultiHeadAttention, rng)
+    inputs, padding = _draw(rng), _padding([6, 4, 2])
+    for mode in (mha.eval, mha.train):
         mode()
         for options in ({}, {"key_padding_mask": padding}, {"causal": True}):
-            with torch.set_grad_enabled(grad):
-                used.update(map(str, in_box(functions_called, mha, *inputs, **options)))
-    for name in ("multi_head_attention_forward", "native_multi_head_attention", "scaled_dot_product_attention"):
-        check(not any(call.endswith(name) for call in used), f"the answer calls torch's own {name}, which this "
-              "question rules out: it is what you are to build")
+            got, used = in_box(functions_called, mha, *inputs, **options)
+            for name in ("multi_head_attention_forward", "native_multi_head_attention", "scaled_dot_product_attention"):
+                check(not any(call.endswith(name) for call in used), f"the answer calls torch's own {name}, which this "
+                      "question rules out: it is what you are to build")
+            check(isinstance(got, (tuple, list)) and len(got) == 2, "forward returns the pair (out, weights)")
+            expected = twin_attention(torch_twin(weights, H), *inputs, **options)
+            for mine, right, what in zip(got, expected, ("output", "weights"), strict=True):
+                same(mine, right, f"the {what} of a watched call")
 
 
 @pytest.mark.weight(0.5)
-def test_device(MultiHeadAttention, in_box, rng):
+def test_device(MultiHeadAttention, watch, rng):
     """Nothing is made on a fixed device: it would run on a GPU as it stands."""
     inputs = _draw(rng, dtype=torch.float32)
     for kwargs in ({}, {"key_padding_mask": _padding([6, 4, 2])}, {"causal": True}):
-        device_ready(in_box, MultiHeadAttention, (D, H), {}, call=inputs, kwargs=kwargs)
+        device_ready(watch, MultiHeadAttention, (D, H), {}, call=inputs, kwargs=kwargs)
 
 
 @pytest.mark.integration

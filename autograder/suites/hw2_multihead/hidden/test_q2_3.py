@@ -6,8 +6,8 @@ import torch.nn.functional as F
 
 from autograder.suites.causes import same_or_because
 from autograder.suites.devices import device_ready
-from course_utils.checking import check, same, tensor
-from course_utils.twins import projection_weights, torch_twin, twin_attention
+from course_utils.checking.compare import check, same, tensor
+from course_utils.instruments.torch_match import projection_weights, torch_twin, twin_attention
 
 F64 = torch.float64
 ATTENTIONS = {
@@ -228,6 +228,6 @@ def test_masks_are_needed(masks_for, rng, architecture):
 
 
 @pytest.mark.weight(0.5)
-def test_device(padding_mask, in_box):
+def test_device(padding_mask, watch):
     """The mask is made where the lengths are: it would run on a GPU as it stands."""
-    device_ready(in_box, padding_mask, call=(torch.tensor([3, 1, 5]), 6))
+    device_ready(watch, padding_mask, call=(torch.tensor([3, 1, 5]), 6))

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from autograder.suites.causes import same_or_because
-from course_utils.checking import check, number
+from course_utils.checking.compare import check, number
 
 EXACT = {"rtol": 0, "atol": 0}
 

@@ -5,8 +5,8 @@ import torch
 from torch import nn
 
 from autograder.suites.causes import same_or_because
-from course_utils.checking import check, number
-from course_utils.work import count_work
+from course_utils.checking.compare import check, number
+from course_utils.instruments.work import count_work
 
 EXACT = {"rtol": 0, "atol": 0}
 

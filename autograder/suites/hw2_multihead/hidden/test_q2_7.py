@@ -5,18 +5,14 @@ import math
 import pytest
 import torch
 
+from autograder.in_box.hw2 import decode_with_new_weights, shared_state
 from autograder.judge.faults import StudentRaised
 from autograder.suites.causes import same_or_because
-from course_utils.checking import Wrong, check, same, tensor
-from course_utils.stepwise import (
-    decode_stepwise,
-    decode_together,
-    decode_with_new_weights,
-    shared_state,
-    work_per_step,
-)
-from course_utils.twins import projection_weights, torch_twin, twin_attention
-from course_utils.work import growth_exponent
+from autograder.suites.devices import STRAY, on_another_device
+from autograder.suites.growth import growth_exponent
+from course_utils.checking.compare import Wrong, check, same, tensor
+from course_utils.hw2.kv_runs import decode_stepwise, decode_together, work_per_step
+from course_utils.instruments.torch_match import projection_weights, torch_twin, twin_attention
 
 F64 = torch.float64
 D, H = 12, 3
@@ -106,12 +102,10 @@ def test_other_sizes(MultiHeadAttention, KVCache, cached_step, in_box, rng):
 
 
 def test_long_sequence(MultiHeadAttention, KVCache, cached_step, in_box, rng):
-    """Nothing is lost over 70 steps, nor over 260, nor over 540."""
-    for d_model, n_heads, B, N in ((D, H, 2, 70), (2, 1, 1, 260)):
-        mha, weights = _module(MultiHeadAttention, rng, d_model, n_heads)
-        x = _tokens(rng, B, N, d_model)
-        got = _joined(in_box(decode_stepwise, cached_step, KVCache, mha, x), x)
-        _compare(got, weights, x, f"the outputs of {N} steps", n_heads)
+    """Nothing is lost over 70 steps, nor over 540."""
+    mha, weights = _module(MultiHeadAttention, rng)
+    x = _tokens(rng, 2, 70)
+    _compare(_joined(in_box(decode_stepwise, cached_step, KVCache, mha, x), x), weights, x, "the outputs of 70 steps")
     mha, weights = _module(MultiHeadAttention, rng, 2, 1)
     x = _tokens(rng, 1, 540, 2)
     expected = twin_attention(torch_twin(weights, 1), x, x, x, causal=True)[0].detach()
@@ -238,17 +232,17 @@ def _work(MultiHeadAttention, KVCache, cached_step, in_box, rng, lengths):
     mha, weights = _module(MultiHeadAttention, rng, WIDTH, HEADS)
     x = _tokens(rng, ROWS, lengths[-1], WIDTH)
     expected = twin_attention(torch_twin(weights, HEADS), x, x, x, causal=True)[0].detach()
-    same(_joined(in_box(decode_stepwise, cached_step, KVCache, mha, x), x), expected, "the outputs of all steps "
-         "(their work is counted only where they are right)")
     found = in_box(work_per_step, cached_step, KVCache, mha, x, lengths)
     check(len(found) == len(lengths), "not every step gave an output")
+    for t, work in zip(lengths, found, strict=True):
+        same(work["result"], expected[:, t - 1 : t], f"the output of step {t} (counted only where it is right)")
     return found
 
 
 @pytest.mark.weight(2)
 def test_only_the_new_token_is_projected(MultiHeadAttention, KVCache, cached_step, in_box, rng):
     """Counted work: a step projects one token, and looks with it at the tokens so far; nothing is done twice."""
-    lengths = [48, 96]
+    lengths = [12, 24]
     for t, work in zip(lengths, _work(MultiHeadAttention, KVCache, cached_step, in_box, rng, lengths), strict=True):
         projections, products = ROWS * 8 * WIDTH**2, ROWS * 4 * t * WIDTH
         again = ROWS * 4 * t * WIDTH**2  # keys and values of all tokens
@@ -261,15 +255,31 @@ def test_only_the_new_token_is_projected(MultiHeadAttention, KVCache, cached_ste
 @pytest.mark.weight(2)
 def test_work_is_linear(MultiHeadAttention, KVCache, cached_step, in_box, rng):
     """Counted work: what a step costs grows no faster than the length."""
-    ends = [32, 64, 128]
+    ends = [16, 32, 64]
     lengths = [t for end in ends for t in range(end - 7, end + 1)]  # the mean of 8 steps: a cache may grow by leaps
     found = _work(MultiHeadAttention, KVCache, cached_step, in_box, rng, lengths)
     told = {"flops": "operations", "made": "numbers written to memory", "largest": "the largest tensor"}
     for kind, what in told.items():
         means = [sum(work[kind] for work in found[8 * i : 8 * i + 8]) / 8 for i in range(len(ends))]
         power = growth_exponent(ends, means)
-        check(power < 1.35, f"from length 32 to 128 the work of a step ({what}) grows like the length to the power of "
+        check(power < 1.35, f"from length 16 to 64 the work of a step ({what}) grows like the length to the power of "
               f"{power:.2f}, and 1 is enough: one query looks at t keys; a table of t x t is not needed")
+
+
+@pytest.mark.weight(0.5)
+def test_device(MultiHeadAttention, KVCache, cached_step, watch, rng):
+    """Nothing is made on a fixed device, not in an empty cache either: it would run on a GPU as it stands."""
+    mha, weights = _module(MultiHeadAttention, rng)
+    x, steps = _tokens(rng), []
+    with on_another_device(watch, "empty-on-the-cpu") as session:
+        cache = session.call(KVCache, opaque="all").value
+        for t in range(x.shape[1]):
+            seen = session.call(cached_step, mha, x[:, t : t + 1], cache, opaque="last")
+            check(isinstance(seen.value, (tuple, list)) and len(seen.value) == 2, "cached_step returns (out, cache)")
+            check(not seen.strays, STRAY)
+            out, cache = seen.value
+            steps.append(out)
+    _compare(_joined(steps, x), weights, x, "the outputs of all steps on another device")
 
 
 @pytest.mark.integration

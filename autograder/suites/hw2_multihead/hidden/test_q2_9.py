@@ -9,9 +9,9 @@ import torch.nn.functional as F
 
 from autograder.judge.expect import raises
 from autograder.suites.causes import same_or_because
-from course_utils.checking import check, number, same, tensor
-from course_utils.layouts import call_with_slices, call_with_views
-from course_utils.work import count_work
+from course_utils.checking.compare import check, number, same, tensor
+from course_utils.instruments.calls import call_with_slices, call_with_views
+from course_utils.instruments.work import count_work
 
 F64 = torch.float64
 

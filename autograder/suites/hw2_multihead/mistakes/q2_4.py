@@ -1,134 +1,93 @@
 # %% one-bias-per-projection
 """You count three biases, one number for each projection. A linear layer has one bias per output, and each
 projection has D outputs."""
-def qkv_parameters(D):
-    return 3 * D**2, 3
-
+replace("return 3 * D * D, 3 * D", "return 3 * D**2, 3")
 
 # %% biases-forgotten
 """Your projections have no biases. The second number counts them: one per output of each of the three."""
-def qkv_parameters(D):
-    return 3 * D**2, 0
-
+replace("return 3 * D * D, 3 * D", "return 3 * D**2, 0")
 
 # %% one-projection-only
 """You count one projection. Queries, keys and values have a matrix each."""
-def qkv_parameters(D):
-    return D**2, D
-
+replace("return 3 * D * D, 3 * D", "return D**2, D")
 
 # %% output-projection-counted
 """You count four projections: `qkv_parameters` is about queries, keys and values alone; the output projection
 comes in with `mha_parameters`."""
-def qkv_parameters(D):
-    return 4 * D**2, 4 * D
-
+replace("return 3 * D * D, 3 * D", "return 4 * D**2, 4 * D")
 
 # %% order-swapped
 """You return the biases first. The order is (weights, biases)."""
-def qkv_parameters(D):
-    return 3 * D, 3 * D**2
-
+replace("return 3 * D * D, 3 * D", "return 3 * D, 3 * D**2")
 
 # %% weights-and-biases-added
 """You return one number. `qkv_parameters` gives the pair (weights, biases)."""
-def qkv_parameters(D):
-    return 3 * D**2 + 3 * D
-
+replace("return 3 * D * D, 3 * D", "return 3 * D**2 + 3 * D")
 
 # %% entries-of-one-query
 """You count the weights of one query. Each of the N queries has a weight for each of the N keys."""
-def attention_entries(N):
-    return N
-
+replace("return N * N", "return N")
 
 # %% entries-by-pairs
 """You count each pair of tokens once. Attention is not symmetric: token i's weight on j and j's on i are two
 numbers, and each token has one on itself."""
-def attention_entries(N):
-    return N * (N - 1) // 2
-
+replace("return N * N", "return N * (N - 1) // 2")
 
 # %% entries-causal
 """You count the lower triangle only. The question is about all entries of the matrix, no mask."""
-def attention_entries(N):
-    return N * (N + 1) // 2
-
+replace("return N * N", "return N * (N + 1) // 2")
 
 # %% dense-shared-over-tokens
 """Your dense layer is applied to each token by itself: D squared weights. Here one layer takes all N tokens at
 once: how many numbers go in, and how many come out?"""
-def dense_parameters(N, D):
-    return D**2, D
-
+replace("(N * D) ** 2, N * D", "D**2, D")
 
 # %% dense-biases-n-squared
 """Your weights are right. For the biases, count the outputs of the layer: N tokens with D numbers each."""
-def dense_parameters(N, D):
-    return N**2 * D**2, N**2
-
+replace("(N * D) ** 2, N * D", "N**2 * D**2, N**2")
 
 # %% dense-biases-per-channel
 """Your weights are right, but you give all tokens the same biases. The dense layer has one bias for each of its
 outputs."""
-def dense_parameters(N, D):
-    return N**2 * D**2, D
-
+replace("(N * D) ** 2, N * D", "N**2 * D**2, D")
 
 # %% dense-tokens-only
 """You connect tokens with tokens and forget that each carries D numbers: every input number meets every output
 number."""
-def dense_parameters(N, D):
-    return N**2, N
-
+replace("(N * D) ** 2, N * D", "N**2, N")
 
 # %% mha-times-heads
 """You multiply by the number of heads, as if each head had width D. Heads share the width: H times D / H is D
 again."""
-def mha_parameters(D, H, bias=True):
-    return 4 * H * D**2 + (4 * D if bias else 0)
-
+replace("4 * D * D + (4 * D if bias else 0)", "4 * H * D**2 + (4 * D if bias else 0)")
 
 # %% mha-divided-by-heads
 """Your heads see only their own slice of the input, so the count shrinks with H. Each head reads all D numbers:
 its matrices are D times D / H, and there are H of them."""
-def mha_parameters(D, H, bias=True):
-    return 3 * D**2 // H + D**2 + (4 * D if bias else 0)
-
+replace("4 * D * D + (4 * D if bias else 0)", "3 * D**2 // H + D**2 + (4 * D if bias else 0)")
 
 # %% mha-output-projection-forgotten
 """You count three projections. Multi-head attention has a fourth, which mixes the heads at the end."""
-def mha_parameters(D, H, bias=True):
-    return 3 * D**2 + (3 * D if bias else 0)
-
+replace("4 * D * D + (4 * D if bias else 0)", "3 * D**2 + (3 * D if bias else 0)")
 
 # %% mha-biases-forgotten
 """You count weights only. With `bias=True` each of the four projections has D biases."""
-def mha_parameters(D, H, bias=True):
-    return 4 * D**2
-
+replace("4 * D * D + (4 * D if bias else 0)", "4 * D**2")
 
 # %% mha-bias-argument-ignored
 """You count the biases even when `bias=False`."""
-def mha_parameters(D, H, bias=True):
-    return 4 * D**2 + 4 * D
-
+replace("4 * D * D + (4 * D if bias else 0)", "4 * D**2 + 4 * D")
 
 # %% mha-biases-per-head
 """Your biases are those of heads of width D. A head has D / H outputs, so all heads together have D biases per
 projection."""
-def mha_parameters(D, H, bias=True):
-    return 4 * D**2 + ((3 * H + 1) * D if bias else 0)
-
+replace("4 * D * D + (4 * D if bias else 0)", "4 * D**2 + ((3 * H + 1) * D if bias else 0)")
 
 # %% mha-heads-cut-the-input
 """You count H matrices of D / H by D / H for each projection. A head's projection reads all D numbers: it is D by
 D / H."""
-def mha_parameters(D, H, bias=True):
-    return 4 * H * (D // H) ** 2 + (4 * D if bias else 0)
-
+replace("4 * D * D + (4 * D if bias else 0)", "4 * H * (D // H) ** 2 + (4 * D if bias else 0)")
 
 # %% mha-output-bias-forgotten
 """You count three biases of D numbers. The output projection has one as well."""
-def mha_parameters(D, H, bias=True):
-    return 4 * D**2 + (3 * D if bias else 0)
+replace("4 * D * D + (4 * D if bias else 0)", "4 * D**2 + (3 * D if bias else 0)")

@@ -1,132 +1,85 @@
 # %% multiply-adds-not-doubled
 """You are a factor of 2 below the counter: it counts a multiplication and an addition as two operations."""
-def mha_flops(T, S, d_head, H):
-    D = d_head * H
-    return 2 * T * D**2 + 2 * S * D**2 + 2 * T * S * D
-
+replace("return projections + products", "return (projections + products) // 2")
 
 # %% projections-forgotten
 """You count the two products with the attention matrix. The four projections are part of the forward pass
 too."""
-def mha_flops(T, S, d_head, H):
-    return 4 * T * S * d_head * H
-
+replace("return projections + products", "return products")
 
 # %% output-projection-forgotten
 """You count three projections. The merged heads pass through a fourth, with T rows."""
-def mha_flops(T, S, d_head, H):
-    D = d_head * H
-    return 2 * (T + 2 * S) * D**2 + 4 * T * S * D
-
+replace("(T + S + S + T) * D * D", "(T + S + S) * D * D")
 
 # %% key-length-forgotten
 """You project T keys and values. There are S of them: only queries and outputs have T rows."""
-def mha_flops(T, S, d_head, H):
-    D = d_head * H
-    return 8 * T * D**2 + 4 * T * S * D
-
+replace("(T + S + S + T) * D * D", "(T + T + T + T) * D * D")
 
 # %% value-product-forgotten
 """You count the product of queries and keys. The weights then meet the values, and that costs as much again."""
-def mha_flops(T, S, d_head, H):
-    D = d_head * H
-    return 4 * (T + S) * D**2 + 2 * T * S * D
-
+replace("2 * 2 * H * T * S * d_head", "2 * H * T * S * d_head")
 
 # %% one-head-only
 """Your two attention products count one head. Each of the H heads has its own T by S matrix."""
-def mha_flops(T, S, d_head, H):
-    D = d_head * H
-    return 4 * (T + S) * D**2 + 4 * T * S * d_head
-
+replace("2 * 2 * H * T * S * d_head", "2 * 2 * T * S * d_head")
 
 # %% heads-of-full-width
 """You let every head be as wide as the model. Its vectors have d_head numbers: over all heads that makes d_head
 * H."""
-def mha_flops(T, S, d_head, H):
-    D = d_head * H
-    return 4 * (T + S) * D**2 + 4 * T * S * D * H
-
+replace("2 * 2 * H * T * S * d_head", "2 * 2 * H * T * S * D")
 
 # %% projections-inside-heads
 """Your projections map d_head to d_head within each head. Each head reads the whole input: its matrices are
 d_head * H by d_head."""
-def mha_flops(T, S, d_head, H):
-    D = d_head * H
-    return 4 * (T + S) * H * d_head**2 + 4 * T * S * D
-
+replace("(T + S + S + T) * D * D", "(T + S + S + T) * H * d_head**2")
 
 # %% softmax-counted
 """You count the softmax as well. torch.utils.flop_counter counts matrix products only: exponentials and
 divisions do not appear."""
-def mha_flops(T, S, d_head, H):
-    D = d_head * H
-    return 4 * (T + S) * D**2 + 4 * T * S * D + 3 * H * T * S
-
+replace("return projections + products", "return projections + products + 3 * H * T * S")
 
 # %% biases-counted
 """You add an operation for each bias. The counter counts matrix products; adding a bias is none."""
-def mha_flops(T, S, d_head, H):
-    D = d_head * H
-    return 4 * (T + S) * D**2 + 4 * T * S * D + 2 * (T + S) * D
-
+replace("return projections + products", "return projections + products + 2 * (T + S) * D")
 
 # %% crossover-at-d-model
 """Your bottleneck changes hands at T = S = d_model. Put your own two counts side by side and solve for the
 length: how many projections are there, and how many products?"""
-def bottleneck(T, S, d_model):
-    return "attention" if T * S > d_model * (T + S) / 2 else "projections"
-
+replace("products > projections", "2 * products > projections")
 
 # %% crossover-without-output-projection
 """Your bottleneck changes hands at 1.5 d_model: that is the crossover for three projections. There are four."""
-def bottleneck(T, S, d_model):
-    return "attention" if 4 * T * S * d_model > 2 * (T + 2 * S) * d_model**2 else "projections"
-
+replace("(T + S + S + T) * d_model**2", "(T + S + S) * d_model**2")
 
 # %% always-attention
 """You always blame the quadratic part. For short sequences of wide vectors the projections cost more: try
 length 8 and width 256."""
-def bottleneck(T, S, d_model):
-    return "attention"
-
+replace('"attention" if products > projections else "projections"', '"attention"')
 
 # %% answers-swapped
 """Your two answers are the wrong way round: long sequences make attention dear, wide models the projections."""
-def bottleneck(T, S, d_model):
-    return "projections" if T * S > d_model * (T + S) else "attention"
-
+replace('"attention" if products > projections else "projections"',
+        '"projections" if products > projections else "attention"')
 
 # %% query-length-only
 """Your bottleneck looks at T alone. One query against many keys: what do the projections of those keys cost,
 and what the products?"""
-def bottleneck(T, S, d_model):
-    return "attention" if T > 2 * d_model else "projections"
-
+replace("products > projections", "T > 2 * d_model")
 
 # %% compares-squares
 """You compare T * S with d_model squared. Each side has more factors than that: write out both counts before
 you cancel."""
-def bottleneck(T, S, d_model):
-    return "attention" if T * S > d_model**2 else "projections"
-
+replace("products > projections", "T * S > d_model**2")
 
 # %% longer-side-only
 """You take the longer of the two lengths and compare it with twice the width. With T = 1 and a long memory the
 products have T * S entries only, yet all S keys are projected."""
-def bottleneck(T, S, d_model):
-    return "attention" if max(T, S) > 2 * d_model else "projections"
-
+replace("products > projections", "max(T, S) > 2 * d_model")
 
 # %% output-rows-from-keys
 """Your output projection has S rows. There is one output for each query, so it has T."""
-def mha_flops(T, S, d_head, H):
-    D = d_head * H
-    return 2 * (T + 3 * S) * D**2 + 4 * T * S * D
-
+replace("(T + S + S + T) * D * D", "(T + S + S + S) * D * D")
 
 # %% value-rows-from-queries
 """One of your projections of keys and values has T rows. Both have S: there are as many values as keys."""
-def mha_flops(T, S, d_head, H):
-    D = d_head * H
-    return 2 * (3 * T + S) * D**2 + 4 * T * S * D
+replace("(T + S + S + T) * D * D", "(T + S + T + T) * D * D")

@@ -1,73 +1,29 @@
 # %% normaliser-forgotten
 """Constant values come back changed: your weights do not sum to 1. The sum of g(q) . g(k) over the keys is
 missing below the fraction, and it too needs no [T, S] matrix."""
-def linear_attention(q, k, v, feature_map, causal=False):
-    fq, fk = feature_map(q), feature_map(k)
-    if not causal:
-        return fq @ (fk.mT @ v)
-    T, S = q.shape[-2], k.shape[-2]
-    state = (fk[..., :, None] * v[..., None, :]).cumsum(-3)  # [..., S, F, Dv]
-    seen = (torch.arange(T, device=q.device) + S - T).clamp(min=0)
-    first = (torch.arange(T, device=q.device) + S - T >= 0).to(v.dtype)[:, None]
-    return torch.einsum("...tf,...tfv->...tv", fq * first, state[..., seen, :, :])
-
+replace("q @ (k.mT @ v) / (q @ k.sum(1)[..., None])", "q @ (k.mT @ v)")
+replace("(q[:, :, None] @ states).squeeze(2) / total.masked_fill(total == 0, 1.0)",
+        "(q[:, :, None] @ states).squeeze(2)")
 
 # %% divided-by-length
 """You divide by the number of keys. The weights have to sum to 1, and their sum is g(q) . (sum of g(k)),
 another number for each query."""
-def linear_attention(q, k, v, feature_map, causal=False):
-    fq, fk = feature_map(q), feature_map(k)
-    T, S = q.shape[-2], k.shape[-2]
-    if not causal:
-        return fq @ (fk.mT @ v) / S
-    state = F.pad((fk[..., :, None] * v[..., None, :]).cumsum(-3), (0, 0, 0, 0, 1, 0))  # [..., S + 1, F, Dv]
-    seen = (torch.arange(T, device=q.device) + S - T + 1).clamp(min=0)
-    return torch.einsum("...tf,...tfv->...tv", fq, state[..., seen, :, :]) / seen.clamp(min=1)[:, None]
-
+replace("/ (q @ k.sum(1)[..., None])", "/ S")
+replace("total.masked_fill(total == 0, 1.0)", "(torch.arange(T, device=q.device)[:, None] + S - T + 1).clamp(min=1)")
 
 # %% feature-map-on-values
 """You apply the feature map to the values as well. It replaces the exponential, which acts on queries and keys;
 the values are what is averaged."""
-def linear_attention(q, k, v, feature_map, causal=False):
-    fq, fk, v = feature_map(q), feature_map(k), feature_map(v)
-    T, S = q.shape[-2], k.shape[-2]
-    if not causal:
-        return fq @ (fk.mT @ v) / (fq @ fk.sum(-2).unsqueeze(-1))
-    state = F.pad((fk[..., :, None] * v[..., None, :]).cumsum(-3), (0, 0, 0, 0, 1, 0))
-    total = F.pad(fk.cumsum(-2), (0, 0, 1, 0))
-    seen = (torch.arange(T, device=q.device) + S - T + 1).clamp(min=0)
-    below = (fq * total[..., seen, :]).sum(-1, keepdim=True)
-    return torch.einsum("...tf,...tfv->...tv", fq, state[..., seen, :, :]) / below.masked_fill(below == 0, 1.0)
-
+replace("q, k = feature_map(q), feature_map(k)", "q, k, v = feature_map(q), feature_map(k), feature_map(v)")
 
 # %% queries-not-mapped
 """Only your keys pass through the feature map. A weight is g(q) . g(k): the query needs it too."""
-def linear_attention(q, k, v, feature_map, causal=False):
-    fq, fk = q, feature_map(k)
-    T, S = q.shape[-2], k.shape[-2]
-    if not causal:
-        return fq @ (fk.mT @ v) / (fq @ fk.sum(-2).unsqueeze(-1))
-    state = F.pad((fk[..., :, None] * v[..., None, :]).cumsum(-3), (0, 0, 0, 0, 1, 0))
-    total = F.pad(fk.cumsum(-2), (0, 0, 1, 0))
-    seen = (torch.arange(T, device=q.device) + S - T + 1).clamp(min=0)
-    below = (fq * total[..., seen, :]).sum(-1, keepdim=True)
-    return torch.einsum("...tf,...tfv->...tv", fq, state[..., seen, :, :]) / below.masked_fill(below == 0, 1.0)
-
+replace("q, k = feature_map(q), feature_map(k)", "k = feature_map(k)")
 
 # %% scaled
 """You divide the queries by the root of their width first. There is no scale in this attention: the weight is
 g(q) . g(k) with the vectors as they are."""
-def linear_attention(q, k, v, feature_map, causal=False):
-    fq, fk = feature_map(q / math.sqrt(q.shape[-1])), feature_map(k)
-    T, S = q.shape[-2], k.shape[-2]
-    if not causal:
-        return fq @ (fk.mT @ v) / (fq @ fk.sum(-2).unsqueeze(-1))
-    state = F.pad((fk[..., :, None] * v[..., None, :]).cumsum(-3), (0, 0, 0, 0, 1, 0))
-    total = F.pad(fk.cumsum(-2), (0, 0, 1, 0))
-    seen = (torch.arange(T, device=q.device) + S - T + 1).clamp(min=0)
-    below = (fq * total[..., seen, :]).sum(-1, keepdim=True)
-    return torch.einsum("...tf,...tfv->...tv", fq, state[..., seen, :, :]) / below.masked_fill(below == 0, 1.0)
-
+replace("feature_map(q)", "feature_map(q / math.sqrt(q.shape[-1]))")
 
 # %% normalised-over-queries
 """You divide by a sum over the queries. Each query's weights sum to 1 over the keys: it is the mapped keys that
@@ -81,63 +37,33 @@ def linear_attention(q, k, v, feature_map, causal=False):
     state = (fk[..., :, None] * v[..., None, :]).cumsum(-3)
     return torch.einsum("...tf,...tfv->...tv", fq, state)
 
-
 # %% softmax-attention
 """You return softmax attention on the mapped vectors. Here the product g(q) . g(k) is the weight itself, before
 it is normalised: no exponential comes on top."""
 def linear_attention(q, k, v, feature_map, causal=False):
     return attention(feature_map(q), feature_map(k), v, causal=causal, beta=1.0)[0]
 
-
 # %% causal-ignored
 """`causal=True` changes nothing in your result: the sums run over all keys, the future included."""
-def linear_attention(q, k, v, feature_map, causal=False):
-    fq, fk = feature_map(q), feature_map(k)
-    return fq @ (fk.mT @ v) / (fq @ fk.sum(-2).unsqueeze(-1))
-
+replace("if not causal:", "if True:")
 
 # %% causal-strict
 """Your causal sums end one key too early: a query also sees the key at its own position."""
-def linear_attention(q, k, v, feature_map, causal=False):
-    fq, fk = feature_map(q), feature_map(k)
-    T, S = q.shape[-2], k.shape[-2]
-    if not causal:
-        return fq @ (fk.mT @ v) / (fq @ fk.sum(-2).unsqueeze(-1))
-    state = F.pad((fk[..., :, None] * v[..., None, :]).cumsum(-3), (0, 0, 0, 0, 1, 0))
-    total = F.pad(fk.cumsum(-2), (0, 0, 1, 0))
-    seen = (torch.arange(T, device=q.device) + S - T).clamp(min=0)
-    below = (fq * total[..., seen, :]).sum(-1, keepdim=True)
-    return torch.einsum("...tf,...tfv->...tv", fq, state[..., seen, :, :]) / below.masked_fill(below == 0, 1.0)
-
+replace("cumsum(1), (0, 0, 0, 0, nothing, 0))[:, -T:]", "cumsum(1), (0, 0, 0, 0, nothing + 1, 0))[:, -T - 1 : -1]")
+replace("k.cumsum(1), (0, 0, nothing, 0))[:, -T:]", "k.cumsum(1), (0, 0, nothing + 1, 0))[:, -T - 1 : -1]")
 
 # %% causal-top-left
 """With fewer queries than keys your sums stop too early: the last query must see every key, so query i takes
 the first i + (S - T) + 1 of them."""
-def linear_attention(q, k, v, feature_map, causal=False):
-    fq, fk = feature_map(q), feature_map(k)
-    T, S = q.shape[-2], k.shape[-2]
-    if not causal:
-        return fq @ (fk.mT @ v) / (fq @ fk.sum(-2).unsqueeze(-1))
-    state = (fk[..., :, None] * v[..., None, :]).cumsum(-3)
-    total = fk.cumsum(-2)
-    seen = torch.arange(T, device=q.device).clamp(max=S - 1)
-    below = (fq * total[..., seen, :]).sum(-1, keepdim=True)
-    return torch.einsum("...tf,...tfv->...tv", fq, state[..., seen, :, :]) / below
-
+replace("nothing = max(T - S, 0)", "seen = torch.arange(T, device=q.device).clamp(max=S - 1)")
+replace("F.pad((k[..., None] * v[..., None, :]).cumsum(1), (0, 0, 0, 0, nothing, 0))[:, -T:]",
+        "(k[..., None] * v[..., None, :]).cumsum(1)[:, seen]")
+replace("F.pad(k.cumsum(1), (0, 0, nothing, 0))[:, -T:]", "k.cumsum(1)[:, seen]")
 
 # %% normaliser-not-causal
 """Your sum of values is causal and the normaliser is not: it adds up all keys, the future included. Both sums
 stop at the same key."""
-def linear_attention(q, k, v, feature_map, causal=False):
-    fq, fk = feature_map(q), feature_map(k)
-    T, S = q.shape[-2], k.shape[-2]
-    below = fq @ fk.sum(-2).unsqueeze(-1)
-    if not causal:
-        return fq @ (fk.mT @ v) / below
-    state = F.pad((fk[..., :, None] * v[..., None, :]).cumsum(-3), (0, 0, 0, 0, 1, 0))
-    seen = (torch.arange(T, device=q.device) + S - T + 1).clamp(min=0)
-    return torch.einsum("...tf,...tfv->...tv", fq, state[..., seen, :, :]) / below
-
+replace("total = (q * norms).sum(-1, keepdim=True)", "total = q @ k.sum(1)[..., None]")
 
 # %% builds-the-matrix
 """Your numbers are right, but you form the [T, S] matrix of all products, so the cost is quadratic as before.
@@ -149,18 +75,12 @@ def linear_attention(q, k, v, feature_map, causal=False):
     total = weights.sum(-1, keepdim=True)
     return weights @ v / total.masked_fill(total == 0, 1.0)
 
-
 # %% causal-builds-the-matrix
 """Without the mask your cost is linear. With `causal=True` you fall back on the [T, S] matrix: a running sum
 over the keys does it without."""
-def linear_attention(q, k, v, feature_map, causal=False):
-    fq, fk = feature_map(q), feature_map(k)
-    if not causal:
-        return fq @ (fk.mT @ v) / (fq @ fk.sum(-2).unsqueeze(-1))
-    weights = (fq @ fk.mT).tril(k.shape[-2] - q.shape[-2])
+replace("nothing = max(T - S, 0)", """weights = (q @ k.mT).tril(S - T)
     total = weights.sum(-1, keepdim=True)
-    return weights @ v / total.masked_fill(total == 0, 1.0)
-
+    return weights @ v / total.masked_fill(total == 0, 1.0)""")
 
 # %% prefix-summed-anew
 """Your numbers are right, but with `causal=True` you sum over all keys before each query again, which is
@@ -178,21 +98,10 @@ def linear_attention(q, k, v, feature_map, causal=False):
         rows.append(fqi @ (fk[..., :n, :].mT @ v[..., :n, :]) / below.masked_fill(below == 0, 1.0))
     return torch.cat(rows, -2)
 
-
 # %% dead-rows-nan
 """With more queries than keys the first causal queries see nothing, and you give NaN there: 0 / 0. The card
 asks for zeros."""
-def linear_attention(q, k, v, feature_map, causal=False):
-    fq, fk = feature_map(q), feature_map(k)
-    T, S = q.shape[-2], k.shape[-2]
-    if not causal:
-        return fq @ (fk.mT @ v) / (fq @ fk.sum(-2).unsqueeze(-1))
-    state = F.pad((fk[..., :, None] * v[..., None, :]).cumsum(-3), (0, 0, 0, 0, 1, 0))
-    total = F.pad(fk.cumsum(-2), (0, 0, 1, 0))
-    seen = (torch.arange(T, device=q.device) + S - T + 1).clamp(min=0)
-    below = (fq * total[..., seen, :]).sum(-1, keepdim=True)
-    return torch.einsum("...tf,...tfv->...tv", fq, state[..., seen, :, :]) / below
-
+replace("total.masked_fill(total == 0, 1.0)", "total")
 
 # %% ordinary-attention
 """This is the attention of homework 1, with its exponential and its scale; the feature map is never asked. Here the
@@ -200,53 +109,19 @@ weight of a key is g(q) . g(k), divided by the sum of these."""
 def linear_attention(q, k, v, feature_map, causal=False):
     return attention(q, k, v, causal=causal)[0]
 
-
 # %% no-gradient
 """Your numbers are right, but no gradient reaches the inputs: they are detached, or the work is done outside torch.
 This is a part of a model, and has to learn."""
-def linear_attention(q, k, v, feature_map, causal=False):
-    q, k, v = q.detach(), k.detach(), v.detach()
-    fq, fk = feature_map(q), feature_map(k)
-    T, S = q.shape[-2], k.shape[-2]
-    if not causal:
-        return fq @ (fk.mT @ v) / (fq @ fk.sum(-2).unsqueeze(-1))
-    state = F.pad((fk[..., :, None] * v[..., None, :]).cumsum(-3), (0, 0, 0, 0, 1, 0))
-    total = F.pad(fk.cumsum(-2), (0, 0, 1, 0))
-    seen = (torch.arange(T, device=q.device) + S - T + 1).clamp(min=0)
-    below = (fq * total[..., seen, :]).sum(-1, keepdim=True)
-    top = torch.einsum("...tf,...tfv->...tv", fq, state[..., seen, :, :])
-    return top / below.masked_fill(below == 0, 1.0)
-
+replace("q, k = feature_map(q), feature_map(k)",
+        "q, k, v = feature_map(q.detach()), feature_map(k.detach()), v.detach()")
 
 # %% queries-detached
 """No gradient reaches q: its features are detached, so the queries would never learn."""
-def linear_attention(q, k, v, feature_map, causal=False):
-    fq, fk = feature_map(q.detach()), feature_map(k)
-    T, S = q.shape[-2], k.shape[-2]
-    if not causal:
-        return fq @ (fk.mT @ v) / (fq @ fk.sum(-2).unsqueeze(-1))
-    state = F.pad((fk[..., :, None] * v[..., None, :]).cumsum(-3), (0, 0, 0, 0, 1, 0))
-    total = F.pad(fk.cumsum(-2), (0, 0, 1, 0))
-    seen = (torch.arange(T, device=q.device) + S - T + 1).clamp(min=0)
-    below = (fq * total[..., seen, :]).sum(-1, keepdim=True)
-    top = torch.einsum("...tf,...tfv->...tv", fq, state[..., seen, :, :])
-    return top / below.masked_fill(below == 0, 1.0)
-
+replace("feature_map(q)", "feature_map(q.detach())")
 
 # %% keys-detached
 """No gradient reaches k: its features are computed without one, so the keys would never learn."""
-def linear_attention(q, k, v, feature_map, causal=False):
-    fq, fk = feature_map(q), feature_map(k).detach()
-    T, S = q.shape[-2], k.shape[-2]
-    if not causal:
-        return fq @ (fk.mT @ v) / (fq @ fk.sum(-2).unsqueeze(-1))
-    state = F.pad((fk[..., :, None] * v[..., None, :]).cumsum(-3), (0, 0, 0, 0, 1, 0))
-    total = F.pad(fk.cumsum(-2), (0, 0, 1, 0))
-    seen = (torch.arange(T, device=q.device) + S - T + 1).clamp(min=0)
-    below = (fq * total[..., seen, :]).sum(-1, keepdim=True)
-    top = torch.einsum("...tf,...tfv->...tv", fq, state[..., seen, :, :])
-    return top / below.masked_fill(below == 0, 1.0)
-
+replace("feature_map(k)", "feature_map(k).detach()")
 
 # %% running-sum-in-place
 """Your numbers are right, and `backward` stops with an error: `+=` overwrites the running sums that the backward pass
@@ -267,64 +142,27 @@ def linear_attention(q, k, v, feature_map, causal=False):
         rows.append(top / (fq[:, i] * total).sum(-1, keepdim=True) if added else top)
     return torch.stack(rows, 1)
 
-
 # %% dead-rows-hidden-nan
 """With more queries than keys your output is right and the gradient is NaN: 0 / 0 is computed, then overwritten, and
 comes back in the backward pass. Divide by 1 where the sum is 0."""
-def linear_attention(q, k, v, feature_map, causal=False):
-    fq, fk = feature_map(q), feature_map(k)
-    T, S = q.shape[-2], k.shape[-2]
-    if not causal:
-        return fq @ (fk.mT @ v) / (fq @ fk.sum(-2).unsqueeze(-1))
-    state = F.pad((fk[..., :, None] * v[..., None, :]).cumsum(-3), (0, 0, 0, 0, 1, 0))
-    total = F.pad(fk.cumsum(-2), (0, 0, 1, 0))
-    seen = (torch.arange(T, device=q.device) + S - T + 1).clamp(min=0)
-    below = (fq * total[..., seen, :]).sum(-1, keepdim=True)
-    top = torch.einsum("...tf,...tfv->...tv", fq, state[..., seen, :, :])
-    return torch.nan_to_num(top / below)
-
+replace("(q[:, :, None] @ states).squeeze(2) / total.masked_fill(total == 0, 1.0)",
+        "torch.nan_to_num((q[:, :, None] @ states).squeeze(2) / total)")
 
 # %% divisor-raised
 """You add a small number to the divisor, or keep it from getting small. Weights are relative: where all features are
 small, that number decides."""
-def linear_attention(q, k, v, feature_map, causal=False):
-    fq, fk = feature_map(q), feature_map(k)
-    if not causal:
-        return fq @ (fk.mT @ v) / (fq @ fk.sum(-2).unsqueeze(-1) + 1e-6)
-    T, S = q.shape[-2], k.shape[-2]
-    state = F.pad((fk[..., :, None] * v[..., None, :]).cumsum(-3), (0, 0, 0, 0, 1, 0))
-    total = F.pad(fk.cumsum(-2), (0, 0, 1, 0))
-    seen = (torch.arange(T, device=q.device) + S - T + 1).clamp(min=0)
-    below = (fq * total[..., seen, :]).sum(-1, keepdim=True)
-    top = torch.einsum("...tf,...tfv->...tv", fq, state[..., seen, :, :])
-    return top / (below + 1e-6)
-
+replace("q @ k.sum(1)[..., None]", "q @ k.sum(1)[..., None] + 1e-6")
+replace("total.masked_fill(total == 0, 1.0)", "(total + 1e-6)")
 
 # %% one-divisor-for-all-queries
 """You divide all queries of a row by the same number, a mean over the queries. Each query has a sum of its own:
 g(q) . (sum of g(k))."""
-def linear_attention(q, k, v, feature_map, causal=False):
-    fq, fk = feature_map(q), feature_map(k)
-    if not causal:
-        return fq @ (fk.mT @ v) / (fq @ fk.sum(-2).unsqueeze(-1)).mean(-2, keepdim=True)
-    T, S = q.shape[-2], k.shape[-2]
-    state = F.pad((fk[..., :, None] * v[..., None, :]).cumsum(-3), (0, 0, 0, 0, 1, 0))
-    total = F.pad(fk.cumsum(-2), (0, 0, 1, 0))
-    seen = (torch.arange(T, device=q.device) + S - T + 1).clamp(min=0)
-    below = (fq * total[..., seen, :]).sum(-1, keepdim=True)
-    top = torch.einsum("...tf,...tfv->...tv", fq, state[..., seen, :, :])
-    return top / below.masked_fill(below == 0, 1.0)
-
+replace("(q @ k.sum(1)[..., None])", "(q @ k.sum(1)[..., None]).mean(-2, keepdim=True)")
 
 # %% negative-index-wraps
 """With more queries than keys your first queries read the sums at a negative index, which counts from the end: they
 see keys from the future. Queries that see no key give 0."""
-def linear_attention(q, k, v, feature_map, causal=False):
-    fq, fk = feature_map(q), feature_map(k)
-    if not causal:
-        return fq @ (fk.mT @ v) / (fq @ fk.sum(-2).unsqueeze(-1))
-    T, S = q.shape[-2], k.shape[-2]
-    state, total = (fk[..., :, None] * v[..., None, :]).cumsum(-3), fk.cumsum(-2)
-    last = torch.arange(T, device=q.device) + S - T
-    top = torch.einsum("...tf,...tfv->...tv", fq, state[..., last, :, :])
-    return top / (fq * total[..., last, :]).sum(-1, keepdim=True)
+replace("nothing = max(T - S, 0)", "last = torch.arange(T, device=q.device) + S - T")
+replace("F.pad((k[..., None] * v[..., None, :]).cumsum(1), (0, 0, 0, 0, nothing, 0))[:, -T:]",
+        "(k[..., None] * v[..., None, :]).cumsum(1)[:, last]")
+replace("F.pad(k.cumsum(1), (0, 0, nothing, 0))[:, -T:]", "k.cumsum(1)[:, last]")

@@ -2,9 +2,9 @@
 
 import torch
 
-from course_utils.beside import run_beside
-from course_utils.checking import check, same, tensor
-from course_utils.layouts import call_with_slices
+from course_utils.checking.beside import run_beside
+from course_utils.checking.compare import check, same, tensor
+from course_utils.instruments.calls import call_with_slices
 
 F64 = torch.float64
 

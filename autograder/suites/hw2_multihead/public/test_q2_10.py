@@ -1,7 +1,7 @@
 """Public checks of q2_10: broken_claims."""
 
-from course_utils.checking import Wrong, check
-from course_utils.claims import CLAIMS, holds
+from course_utils.checking.compare import Wrong, check
+from course_utils.hw2.claims import CLAIMS, holds
 
 
 def _answer(broken_claims):

@@ -2,13 +2,13 @@
 
 import torch
 
-from course_utils.as_used import call_with_shared
-from course_utils.beside import run_beside
-from course_utils.checking import check, same, tensor
-from course_utils.expecting import expect_value_error, raises_value_error
-from course_utils.fingerprints import precision
-from course_utils.twins import projection_weights, torch_twin, twin_attention
-from course_utils.work import functions_called
+from course_utils.checking.beside import run_beside
+from course_utils.checking.compare import check, same, tensor
+from course_utils.checking.raises import expect_value_error, raises_value_error
+from course_utils.explain.fingerprints import precision
+from course_utils.instruments.calls import call_with_shared
+from course_utils.instruments.torch_match import projection_weights, torch_twin, twin_attention
+from course_utils.instruments.work import functions_called
 
 F64 = torch.float64
 D, H = 6, 3
@@ -225,7 +225,7 @@ def probe_drops_head_by_head(MultiHeadAttention):
 
 
 def probe_ruled_out(MultiHeadAttention):
-    used = run_beside(functions_called, _module(MultiHeadAttention), *_inputs())
+    _, used = run_beside(functions_called, _module(MultiHeadAttention), *_inputs())
     names = ("multi_head_attention_forward", "scaled_dot_product_attention")
     return [any(call.endswith(name) for call in used) for name in names]
 

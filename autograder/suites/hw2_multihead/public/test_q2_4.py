@@ -2,7 +2,7 @@
 
 from torch import nn
 
-from course_utils.checking import check, number
+from course_utils.checking.compare import check, number
 
 
 def _pair(got, what):

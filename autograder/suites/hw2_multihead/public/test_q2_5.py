@@ -3,8 +3,8 @@
 import torch
 from torch import nn
 
-from course_utils.checking import check, number
-from course_utils.work import count_work
+from course_utils.checking.compare import check, number
+from course_utils.instruments.work import count_work
 
 
 def _counted(T, S, D, H):

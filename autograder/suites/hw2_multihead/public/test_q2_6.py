@@ -1,6 +1,6 @@
 """Public checks of q2_6: receptive_field and reach."""
 
-from course_utils.checking import check, number
+from course_utils.checking.compare import check, number
 
 # two layers, five positions, one head: layer 0 looks one to the right, layer 1 two to the right
 ONE_HEAD = [[[1], [2], [3], [4], [4]], [[2], [3], [4], [4], [4]]]

@@ -2,10 +2,10 @@
 
 import torch
 
-from course_utils.beside import run_beside
-from course_utils.checking import check, same, tensor
-from course_utils.feature_maps import elu_features, exp_features, square_features
-from course_utils.work import count_work
+from course_utils.checking.beside import run_beside
+from course_utils.checking.compare import check, same, tensor
+from course_utils.hw2.feature_maps import elu_features, exp_features, square_features
+from course_utils.instruments.work import count_work
 
 F64 = torch.float64
 
@@ -48,10 +48,10 @@ def test_equals_the_quadratic_form(linear_attention):
 def test_no_table(linear_attention):
     """Counted work: twice the length means twice the work and twice the largest tensor, not four times."""
     for causal in (False, True):
-        inputs = _inputs(1, 512, 512, 2, 3)
-        same(linear_attention(*inputs, elu_features, causal), _quadratic(*inputs, elu_features, causal),
-             f"the output for 512 tokens with causal={causal} (its work is counted only where it is right)")
         short, long = (_work(linear_attention, N, causal) for N in (256, 512))
+        for N, work in ((256, short), (512, long)):
+            same(work["result"], _quadratic(*_inputs(1, N, N, 2, 3), elu_features, causal),
+                 f"the output for {N} tokens with causal={causal} (its work is counted only where it is right)")
         for kind, what in (("flops", "the operations"), ("largest", "the largest tensor"), ("made", "all tensors")):
             check(long[kind] <= 2.5 * short[kind], f"with causal={causal}, from 256 to 512 tokens {what} grow from "
                   f"{short[kind]} to {long[kind]}: somewhere a table of T x S is made")

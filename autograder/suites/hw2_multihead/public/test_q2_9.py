@@ -3,9 +3,9 @@
 import torch
 import torch.nn.functional as F
 
-from course_utils.checking import check, number, same
-from course_utils.expecting import expect_value_error, raises_value_error
-from course_utils.work import count_work
+from course_utils.checking.compare import check, number, same
+from course_utils.checking.raises import expect_value_error, raises_value_error
+from course_utils.instruments.work import count_work
 
 F64 = torch.float64
 

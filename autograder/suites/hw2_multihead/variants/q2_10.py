@@ -27,7 +27,7 @@ def broken_claims():
 # %% search-with-holds
 """Tries random examples of each claim and keeps the first that breaks it; what never breaks is taken for
 true."""
-from course_utils.claims import CLAIMS, holds
+from course_utils.hw2.claims import CLAIMS, holds
 
 
 def _example(name, g):

@@ -6,8 +6,8 @@ import torch.nn.functional as F
 
 from autograder.suites.causes import same_or_because
 from autograder.suites.devices import device_ready
-from course_utils.checking import check, same, tensor
-from course_utils.layouts import call_with_views
+from course_utils.checking.compare import check, same, tensor
+from course_utils.instruments.calls import call_with_views
 
 F64 = torch.float64
 NO_GRADIENT = ("no gradient flows from the result to the inputs: it is cut off from them (numpy, `.detach()`, "
@@ -210,6 +210,6 @@ def test_float32(layer_norm, rng):
 
 
 @pytest.mark.weight(0.5)
-def test_device(layer_norm, in_box, rng):
+def test_device(layer_norm, watch, rng):
     """Nothing is made on a fixed device: it would run on a GPU as it stands."""
-    device_ready(in_box, layer_norm, call=_draw(rng, 3, 4))
+    device_ready(watch, layer_norm, call=_draw(rng, 3, 4))

@@ -1,11 +1,27 @@
 """Hidden checks of q3_10: dead_transformer_fix, judged by what the mended model does."""
 
+import math
+from functools import partial
+
 import pytest
 import torch
 import torch.nn.functional as F
 
-from course_utils.checking import check, same, tensor
-from course_utils.patients import BAR, ENOUGH, FAULTS, RUNNERS, mended, patient, toy_batch, train_patient
+from autograder.suites.learning import in_another_box
+from autograder.suites.secret_race import SecretRace
+from course_utils.checking.compare import check, same, tensor
+from course_utils.hw3.patients import (
+    BAR,
+    ENOUGH,
+    FAULTS,
+    RUNNERS,
+    STEPS,
+    chart,
+    mended_by_chart,
+    patient,
+    toy_batch,
+    train_patient,
+)
 
 TOUCHED = {  # where a fault sits: parts of the model that a mending may write anew
     "dead_relu": ("fc.bias",),
@@ -26,7 +42,12 @@ HINTS = {
 
 
 def _seed(rng):
-    return int(torch.randint(10**6, (1,), generator=rng))
+    return int(torch.randint(2**62, (1,), generator=rng))
+
+
+def _mended(student, fault, seed):
+    """What the student makes of a patient that was built here and is sent as data, without a name or a seed."""
+    return student.run(mended_by_chart, student["dead_transformer_fix"], chart(patient(fault, seed)))
 
 
 def _logits(model, ids, padding):
@@ -39,9 +60,12 @@ def _state(model):
 
 
 def _kept(model, twin, allowed, told):
-    """`Wrong` unless the weights are the healthy twin's, the places of the fault aside."""
-    state = _state(model)
-    for name, value in _state(twin).items():
+    """`Wrong` unless the weights are the healthy twin's, the places of the fault aside, and nothing else learns."""
+    state, usual = _state(model), _state(twin)
+    learned = sum(math.prod(shape) for shape in model.parameter_shapes().values())
+    check(learned <= sum(value.numel() for value in usual.values()), f"{told} comes back with more parameters than it "
+          "had: mend what is sick, and put nothing beside it")
+    for name, value in usual.items():
         if any(part in name for part in allowed):
             continue
         check(name in state, f"`{name}` is gone from {told}")
@@ -50,12 +74,12 @@ def _kept(model, twin, allowed, told):
               "do not train inside the function")
 
 
-def _alike(model, twin, seed):
+def _alike(model, twin, rng):
     """Whether weights, outputs and gradients are the twin's, in training mode, and the outputs in evaluation mode."""
     state, theirs = _state(model), _state(twin)
     if state.keys() != theirs.keys() or not all(_close(state[name], theirs[name]) for name in theirs):
         return False
-    ids, padding, labels = toy_batch(torch.Generator().manual_seed(seed + 2), 50)
+    ids, padding, labels = toy_batch(rng, 50)
     model.eval()
     twin.eval()
     if not _close(_logits(model, ids, padding), _logits(twin, ids, padding)):
@@ -79,13 +103,13 @@ def _close(a, b):
 
 
 @pytest.mark.weight(2)
-def test_healthy_models(dead_transformer_fix, in_box, rng):
+def test_healthy_models(dead_transformer_fix, student, rng):
     """A healthy model comes back with its weights and its outputs, in evaluation mode and in training mode."""
     for _ in range(2):
         seed = _seed(rng)
-        model, twin = in_box(mended, dead_transformer_fix, "healthy", seed), patient("healthy", seed)
+        model, twin = _mended(student, "healthy", seed), patient("healthy", seed)
         _kept(model, twin, (), "a healthy model")
-        ids, padding, _ = toy_batch(torch.Generator().manual_seed(seed + 1), 50)
+        ids, padding, _ = toy_batch(rng, 50)
         for mode in (False, True):
             model.train(mode)
             twin.train(mode)
@@ -95,11 +119,10 @@ def test_healthy_models(dead_transformer_fix, in_box, rng):
 
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.weight(0.5)
-def test_signs_of_life(dead_transformer_fix, in_box, rng, fault):
+def test_signs_of_life(dead_transformer_fix, student, rng, fault):
     """Mended and not trained yet: gradients reach the parameters, order counts, padding does not."""
-    seed = _seed(rng)
-    model = in_box(mended, dead_transformer_fix, fault, seed)
-    ids, padding, _ = toy_batch(torch.Generator().manual_seed(seed + 1), 50)
+    model = _mended(student, fault, _seed(rng))
+    ids, padding, _ = toy_batch(rng, 50)
     told = f"the mended patient with the fault {fault!r}"
     model.eval()
     before = _logits(model, ids, padding)
@@ -120,20 +143,35 @@ def test_signs_of_life(dead_transformer_fix, in_box, rng, fault):
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_mended(dead_transformer_fix, in_box, rng, fault):
+def test_mended(dead_transformer_fix, student, anew, rng, fault):
     """After mending and the stated training run, the patient does the race on new sequences."""
     told, hint = f"the patient with the fault {fault!r}", HINTS.get(fault, "compare it with its healthy twin")
     for seed in (_seed(rng), _seed(rng)):  # the second only where the first run was unlucky
-        model = in_box(mended, dead_transformer_fix, fault, seed)
+        model = _mended(student, fault, seed)
         _kept(model, patient("healthy", seed), TOUCHED.get(fault, ()), told)
-        if _alike(model, patient("healthy", seed), seed):  # it would train as its healthy twin does
+        if _alike(model, patient("healthy", seed), rng):  # it would train as its healthy twin does
             return
-        check(not _alike(model, patient(fault, seed), seed), f"{told} comes back as sick as it came: {hint}")
-        in_box(train_patient, model, seed=seed, enough=ENOUGH)
-        model.eval()
-        ids, padding, labels = toy_batch(torch.Generator().manual_seed(seed + 1), 500)
-        reached = (_logits(model, ids, padding).argmax(-1) == labels).double().mean().item()
+        check(not _alike(model, patient(fault, seed), rng), f"{told} comes back as sick as it came: {hint}")
+        race = SecretRace(rng)
+        asked = _trained(student, anew, model, partial(_mended, fault=fault, seed=seed), race, _seed(rng))
+        reached = _accuracy(race, asked.trained, 500)
         if reached >= BAR:
             break
+        student = asked.student
     check(reached >= BAR, f"{told} is right on {reached:.0%} of new races after the training run, and {BAR:.0%} are "
           f"asked for: {hint}")
+    known = _accuracy(race, asked.untrained, 200)
+    check(known < BAR, f"{told} is right on {known:.0%} of new races before any training: this is not learned")
+
+
+def _trained(student, anew, model, make, race, seed):
+    batches = race.batches(STEPS)
+
+    def train(student, model):
+        student.run(train_patient, model, STEPS, seed, ENOUGH, batches)
+
+    return next(in_another_box(student, anew, model, make, [train]))
+
+
+def _accuracy(race, model, n):
+    return race.shares(lambda ids, padding: _logits(model, ids, padding), n).mean()

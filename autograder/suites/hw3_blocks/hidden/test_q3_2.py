@@ -6,9 +6,9 @@ import torch
 from autograder.judge.faults import StudentRaised
 from autograder.suites.causes import same_or_because
 from autograder.suites.devices import device_ready
-from course_utils.by_hand import without_autograd
-from course_utils.checking import Wrong, check, same, tensor
-from course_utils.layouts import call_with_views
+from course_utils.checking.compare import Wrong, check, same, tensor
+from course_utils.instruments.calls import call_with_views
+from course_utils.instruments.no_autograd import without_autograd
 
 F64 = torch.float64
 NAMES = ("dx", "dgamma", "dbeta")
@@ -220,6 +220,7 @@ def test_against_differences(layer_norm_backward, rng):
               f"rate {slope:.6g}, but your {name} says {told:.6g}")
 
 
+@pytest.mark.without_autograd
 @pytest.mark.weight(7)  # it is what the question asks for: with the public check, a quarter of the points
 def test_worked_by_hand(layer_norm_backward, in_box, rng):
     """The gradients are worked out by hand: they come out right with autograd switched off."""
@@ -240,6 +241,6 @@ def test_float32(layer_norm_backward, rng):
 
 
 @pytest.mark.weight(0.5)
-def test_device(layer_norm_backward, in_box, rng):
+def test_device(layer_norm_backward, watch, rng):
     """Nothing is made on a fixed device: it would run on a GPU as it stands."""
-    device_ready(in_box, layer_norm_backward, call=_draw(rng, 3, 4))
+    device_ready(watch, layer_norm_backward, call=_draw(rng, 3, 4))

@@ -6,8 +6,8 @@ import torch.nn.functional as F
 
 from autograder.suites.causes import same_or_because
 from autograder.suites.devices import device_ready
-from course_utils.checking import check, same, tensor
-from course_utils.layouts import call_with_views
+from course_utils.checking.compare import check, same, tensor
+from course_utils.instruments.calls import call_with_views
 
 F64 = torch.float64
 PLACES = {"same", "same row", "same column", "elsewhere"}
@@ -210,6 +210,6 @@ def test_dependencies_of_your_own(depends_on, layer_norm, batch_norm, rng, kind)
 
 
 @pytest.mark.weight(0.5)
-def test_device(batch_norm, in_box, rng):
+def test_device(batch_norm, watch, rng):
     """Nothing is made on a fixed device: it would run on a GPU as it stands."""
-    device_ready(in_box, batch_norm, call=_draw(rng))
+    device_ready(watch, batch_norm, call=_draw(rng))

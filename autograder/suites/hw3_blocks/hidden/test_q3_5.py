@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from autograder.suites.causes import same_or_because
-from course_utils.checking import Wrong, check, same, tensor
-from course_utils.other_calls import call_with_default_dtype
+from course_utils.checking.compare import Wrong, check, same, tensor
+from course_utils.instruments.calls import call_with_default_dtype
 
 F64 = torch.float64
 

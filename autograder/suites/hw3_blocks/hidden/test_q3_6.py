@@ -9,8 +9,8 @@ import torch.nn.functional as F
 from autograder.judge.expect import raises
 from autograder.suites.causes import same_or_because
 from autograder.suites.devices import device_ready
-from course_utils.checking import check, same, tensor
-from course_utils.layouts import call_with_views
+from course_utils.checking.compare import check, same, tensor
+from course_utils.instruments.calls import call_with_views
 
 F64 = torch.float64
 D, WIDTH = 4, 7
@@ -219,6 +219,6 @@ def test_float32(FeedForward, rng):
 
 
 @pytest.mark.weight(0.5)
-def test_device(FeedForward, in_box, rng):
+def test_device(FeedForward, watch, rng):
     """Nothing is made on a fixed device: it would run on a GPU as it stands."""
-    device_ready(in_box, FeedForward, (D, WIDTH), call=(_x(rng, dtype=torch.float32),))
+    device_ready(watch, FeedForward, (D, WIDTH), call=(_x(rng, dtype=torch.float32),))

@@ -10,10 +10,10 @@ from torch import nn
 
 from autograder.suites.causes import same_or_because
 from autograder.suites.devices import device_ready
-from course_utils.checking import Wrong, check, same, tensor
-from course_utils.layouts import call_with_views
-from course_utils.torch_weights import encoder_layer_state
-from course_utils.work import functions_called
+from course_utils.checking.compare import Wrong, check, same, tensor
+from course_utils.instruments.calls import call_with_views
+from course_utils.instruments.torch_match import encoder_layer_state
+from course_utils.instruments.work import functions_called
 
 F64 = torch.float64
 D, HEADS, WIDTH = 12, 3, 20
@@ -464,24 +464,22 @@ def test_float32(EncoderLayer, rng):
 @pytest.mark.weight(8)  # both together are a quarter of the points: the layer is to be built, and to be right
 def test_built_from_its_parts(EncoderLayer, in_box, rng, norm_first):
     """It is right and built from its parts, not with torch's layer, its attention or scaled_dot_product_attention."""
-    theirs, x, used = _theirs(rng, norm_first), _x(rng), set()
-    _value(_run(_mine(EncoderLayer, encoder_layer_state(theirs), norm_first=norm_first), x), theirs, x, "the output",
-           norm_first)
-    layer = EncoderLayer(D, HEADS, WIDTH, norm_first=norm_first)
-    for mode, grad in ((layer.eval, True), (layer.eval, False), (layer.train, False), (layer.train, True)):
+    theirs, x = _theirs(rng, norm_first), _x(rng)
+    layer = _mine(EncoderLayer, encoder_layer_state(theirs), norm_first=norm_first)
+    for mode in (layer.eval, layer.train):
         mode()
-        for options in ({}, {"key_padding_mask": PADDING}):
-            with torch.set_grad_enabled(grad):
-                used.update(map(str, in_box(functions_called, layer, x.float(), **options)))
-    for name in ("multi_head_attention_forward", "native_multi_head_attention", "scaled_dot_product_attention",
-                 "_layer_fwd"):
-        check(not any(call.endswith(name) for call in used), f"the answer calls torch's {name}, which this question "
-              "rules out: it is what you are to build")
+        for padding in (None, PADDING):
+            got, used = in_box(functions_called, layer, x, padding)
+            for name in ("multi_head_attention_forward", "native_multi_head_attention", "scaled_dot_product_attention",
+                         "_layer_fwd"):
+                check(not any(call.endswith(name) for call in used), f"the answer calls torch's {name}, which this "
+                      "question rules out: it is what you are to build")
+            _value(tensor(got, "the output", x.shape, F64), theirs, x, "the output", norm_first, padding)
 
 
 @pytest.mark.weight(0.5)
-def test_device(EncoderLayer, in_box, rng):
+def test_device(EncoderLayer, watch, rng):
     """Nothing is made on a fixed device: it would run on a GPU as it stands."""
     x = _x(rng).float()
     for options in ({}, {"norm_first": False}):
-        device_ready(in_box, EncoderLayer, (D, HEADS, WIDTH), options, call=(x,), kwargs={"key_padding_mask": PADDING})
+        device_ready(watch, EncoderLayer, (D, HEADS, WIDTH), options, call=(x,), kwargs={"key_padding_mask": PADDING})

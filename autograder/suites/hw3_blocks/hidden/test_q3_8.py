@@ -10,10 +10,10 @@ from torch import nn
 
 from autograder.suites.causes import same_or_because
 from autograder.suites.devices import device_ready
-from course_utils.checking import Wrong, check, same, tensor
-from course_utils.layouts import call_with_views
-from course_utils.torch_weights import decoder_layer_state, encoder_layer_state
-from course_utils.work import functions_called
+from course_utils.checking.compare import Wrong, check, same, tensor
+from course_utils.instruments.calls import call_with_views
+from course_utils.instruments.torch_match import decoder_layer_state, encoder_layer_state
+from course_utils.instruments.work import functions_called
 
 F64 = torch.float64
 D, HEADS, WIDTH = 12, 3, 20
@@ -512,26 +512,23 @@ def test_float32(DecoderLayer, rng):
 @pytest.mark.weight(9)  # both together are a quarter of the points: the layer is to be built, and to be right
 def test_built_from_its_parts(DecoderLayer, in_box, rng, norm_first):
     """It is right and built from its parts, not with torch's layer, its attention or scaled_dot_product_attention."""
-    theirs, used = _theirs(rng, norm_first), set()
-    x, memory = _draw(rng)
+    theirs, (x, memory) = _theirs(rng, norm_first), _draw(rng)
     layer = _mine(DecoderLayer, decoder_layer_state(theirs), norm_first=norm_first)
-    _value(_run(layer, x, memory), theirs, x, memory, "the output", norm_first)
-    layer = DecoderLayer(D, HEADS, WIDTH, norm_first=norm_first)
-    for mode, grad in ((layer.eval, True), (layer.eval, False), (layer.train, False), (layer.train, True)):
+    for mode in (layer.eval, layer.train):
         mode()
-        for options in ({}, {"memory_padding_mask": PADDING}):
-            with torch.set_grad_enabled(grad):
-                used.update(map(str, in_box(functions_called, layer, x.float(), memory.float(), **options)))
-    for name in ("multi_head_attention_forward", "native_multi_head_attention", "scaled_dot_product_attention",
-                 "_layer_fwd"):
-        check(not any(call.endswith(name) for call in used), f"the answer calls torch's {name}, which this question "
-              "rules out: it is what you are to build")
+        for padding in (None, PADDING):
+            got, used = in_box(functions_called, layer, x, memory, padding)
+            for name in ("multi_head_attention_forward", "native_multi_head_attention", "scaled_dot_product_attention",
+                         "_layer_fwd"):
+                check(not any(call.endswith(name) for call in used), f"the answer calls torch's {name}, which this "
+                      "question rules out: it is what you are to build")
+            _value(tensor(got, "the output", x.shape, F64), theirs, x, memory, "the output", norm_first, padding)
 
 
 @pytest.mark.weight(0.5)
-def test_device(DecoderLayer, in_box, rng):
+def test_device(DecoderLayer, watch, rng):
     """Nothing is made on a fixed device: it would run on a GPU as it stands."""
     x, memory = (v.float() for v in _draw(rng))
     for options in ({}, {"norm_first": False}):
-        device_ready(in_box, DecoderLayer, (D, HEADS, WIDTH), options, call=(x, memory),
+        device_ready(watch, DecoderLayer, (D, HEADS, WIDTH), options, call=(x, memory),
                      kwargs={"memory_padding_mask": PADDING})

@@ -1,166 +1,100 @@
 # %% unbiased-variance
 """Your rows come out slightly too short: the variance is divided by d - 1. `torch.var` and `torch.std` do
 that unless told otherwise; the card asks for the biased variance, divided by d."""
-def layer_norm(x, gamma, beta, eps=1e-5):
-    mean = x.mean(-1, keepdim=True)
-    var = x.var(-1, keepdim=True)
-    return gamma * (x - mean) / torch.sqrt(var + eps) + beta
-
+replace("x.var(-1, keepdim=True, correction=0)", "x.var(-1, keepdim=True)")
 
 # %% eps-outside-root
 """You add eps to the standard deviation; the card adds it to the variance, inside the root. The two part
 company where a row hardly varies, or where eps is not tiny."""
-def layer_norm(x, gamma, beta, eps=1e-5):
-    mean = x.mean(-1, keepdim=True)
-    var = x.var(-1, keepdim=True, unbiased=False)
-    return gamma * (x - mean) / (torch.sqrt(var) + eps) + beta
-
+replace("torch.sqrt(var + eps)", "(torch.sqrt(var) + eps)")
 
 # %% std-plus-eps
 """Two things at once: `x.std()` divides by d - 1, and eps is added to the deviation instead of to the
 variance inside the root. Start from the biased variance."""
-def layer_norm(x, gamma, beta, eps=1e-5):
-    mean = x.mean(-1, keepdim=True)
-    std = x.std(-1, keepdim=True)
-    return gamma * (x - mean) / (std + eps) + beta
-
+replace("torch.sqrt(var + eps)", "(x.std(-1, keepdim=True) + eps)")
 
 # %% eps-ignored
 """A row whose entries are all equal gives NaN, and another eps changes nothing: the argument is never used.
 It stands beside the variance, inside the root."""
-def layer_norm(x, gamma, beta, eps=1e-5):
-    mean = x.mean(-1, keepdim=True)
-    var = x.var(-1, keepdim=True, unbiased=False)
-    return gamma * (x - mean) / torch.sqrt(var) + beta
-
+replace("torch.sqrt(var + eps)", "torch.sqrt(var)")
 
 # %% normalised-over-first-axis
 """The output of one sample changes with the others in its batch: you take mean and variance over the first
 axis, which is batch norm. A layer norm looks at one vector at a time, along the last axis."""
-def layer_norm(x, gamma, beta, eps=1e-5):
-    mean = x.mean(0, keepdim=True)
-    var = x.var(0, keepdim=True, unbiased=False)
-    return gamma * (x - mean) / torch.sqrt(var + eps) + beta
-
+replace("x.mean(-1, keepdim=True)", "x.mean(0, keepdim=True)")
+replace("x.var(-1, keepdim=True, correction=0)", "x.var(0, keepdim=True, correction=0)")
 
 # %% axis-one
 """Matrices come out right, and [B, N, D] does not: axis 1 is the last axis of a matrix only. Count the axis
 from the end."""
-def layer_norm(x, gamma, beta, eps=1e-5):
-    mean = x.mean(1, keepdim=True)
-    var = x.var(1, keepdim=True, unbiased=False)
-    return gamma * (x - mean) / torch.sqrt(var + eps) + beta
-
+replace("x.mean(-1, keepdim=True)", "x.mean(1, keepdim=True)")
+replace("x.var(-1, keepdim=True, correction=0)", "x.var(1, keepdim=True, correction=0)")
 
 # %% all-axes-at-once
 """You use one mean and one variance for the whole tensor, so every token depends on every other. Each vector
 along the last axis has its own."""
-def layer_norm(x, gamma, beta, eps=1e-5):
-    mean = x.mean()
-    var = x.var(unbiased=False)
-    return gamma * (x - mean) / torch.sqrt(var + eps) + beta
-
+replace("x.mean(-1, keepdim=True)", "x.mean()")
+replace("x.var(-1, keepdim=True, correction=0)", "x.var(correction=0)")
 
 # %% mean-kept
 """Your rows do not have mean zero before gamma and beta: you divide by the root of the mean square without
 taking the mean away. That is RMS norm, a cousin of this one."""
-def layer_norm(x, gamma, beta, eps=1e-5):
-    square = (x**2).mean(-1, keepdim=True)
-    return gamma * x / torch.sqrt(square + eps) + beta
-
+replace("x.var(-1, keepdim=True, correction=0)", "(x**2).mean(-1, keepdim=True)")
+replace("(x - mean)", "x")
 
 # %% variance-without-root
 """You divide by the variance. Multiply x by ten and your result gets ten times smaller, where it should stay
 as it is: the root is missing."""
-def layer_norm(x, gamma, beta, eps=1e-5):
-    mean = x.mean(-1, keepdim=True)
-    var = x.var(-1, keepdim=True, unbiased=False)
-    return gamma * (x - mean) / (var + eps) + beta
-
+replace("torch.sqrt(var + eps)", "(var + eps)")
 
 # %% gamma-and-beta-swapped
 """gamma and beta have changed places: gamma stretches the normalised entries, beta is added at the end."""
-def layer_norm(x, gamma, beta, eps=1e-5):
-    mean = x.mean(-1, keepdim=True)
-    var = x.var(-1, keepdim=True, unbiased=False)
-    return beta * (x - mean) / torch.sqrt(var + eps) + gamma
-
+replace("gamma * (x - mean) / torch.sqrt(var + eps) + beta", "beta * (x - mean) / torch.sqrt(var + eps) + gamma")
 
 # %% beta-stretched-too
 """You add beta before you multiply by gamma, so beta arrives stretched. First gamma, then beta."""
-def layer_norm(x, gamma, beta, eps=1e-5):
-    mean = x.mean(-1, keepdim=True)
-    var = x.var(-1, keepdim=True, unbiased=False)
-    return gamma * ((x - mean) / torch.sqrt(var + eps) + beta)
-
+replace("gamma * (x - mean) / torch.sqrt(var + eps) + beta", "gamma * ((x - mean) / torch.sqrt(var + eps) + beta)")
 
 # %% gamma-and-beta-forgotten
 """Your result is the same for every gamma and beta: the normalised entries still have to be stretched and
 shifted."""
-def layer_norm(x, gamma, beta, eps=1e-5):
-    mean = x.mean(-1, keepdim=True)
-    var = x.var(-1, keepdim=True, unbiased=False)
-    return (x - mean) / torch.sqrt(var + eps)
-
+replace("gamma * (x - mean) / torch.sqrt(var + eps) + beta", "(x - mean) / torch.sqrt(var + eps)")
 
 # %% statistics-detached
 """The values are right and the gradient is not: mean and variance are cut out of the graph, but they depend
 on x too, and their part of the derivative is missing."""
-def layer_norm(x, gamma, beta, eps=1e-5):
-    with torch.no_grad():
-        mean = x.mean(-1, keepdim=True)
-        var = x.var(-1, keepdim=True, unbiased=False)
-    return gamma * (x - mean) / torch.sqrt(var + eps) + beta
-
+replace("(x - mean) / torch.sqrt(var + eps)", "(x - mean.detach()) / torch.sqrt(var.detach() + eps)")
 
 # %% changed-in-place
 """After your call the caller's x is centred: `-=` writes into the tensor you were given. Make a new one."""
-def layer_norm(x, gamma, beta, eps=1e-5):
-    x -= x.mean(-1, keepdim=True)
-    var = (x * x).mean(-1, keepdim=True)
-    return gamma * x / torch.sqrt(var + eps) + beta
-
+replace("gamma * (x - mean)", "gamma * x.sub_(mean)")
 
 # %% difference-of-squares
 """Far from 0 your variance is lost: the mean of the squares less the square of the mean is a small difference of two
 huge numbers. Take the mean away first, then square."""
-def layer_norm(x, gamma, beta, eps=1e-5):
-    mean = x.mean(-1, keepdim=True)
-    var = ((x * x).mean(-1, keepdim=True) - mean * mean).clamp_min(0)
-    return gamma * (x - mean) / torch.sqrt(var + eps) + beta
-
+replace("x.var(-1, keepdim=True, correction=0)", "((x * x).mean(-1, keepdim=True) - mean * mean).clamp_min(0)")
 
 # %% view-of-any-x
 """A transposed x ends in an error: `view` works only where the memory lies in that order. `reshape` always does, and
 along the last axis neither is needed."""
-def layer_norm(x, gamma, beta, eps=1e-5):
-    rows = x.view(-1, x.shape[-1])
-    mean = rows.mean(-1, keepdim=True)
-    var = rows.var(-1, keepdim=True, unbiased=False)
-    return (gamma * (rows - mean) / torch.sqrt(var + eps) + beta).view(x.shape)
-
+replace("mean = x.mean(-1, keepdim=True)", """shape, x = x.shape, x.view(-1, x.shape[-1])
+    mean = x.mean(-1, keepdim=True)""")
+replace("gamma * (x - mean) / torch.sqrt(var + eps) + beta",
+        "(gamma * (x - mean) / torch.sqrt(var + eps) + beta).view(shape)")
 
 # %% half-precision-lost
 """bfloat16 goes in and float32 comes out: results keep the input's dtype, so cast back at the end."""
-def layer_norm(x, gamma, beta, eps=1e-5):
-    wide = x if x.dtype == torch.float64 else x.float()
-    mean = wide.mean(-1, keepdim=True)
-    var = wide.var(-1, keepdim=True, unbiased=False)
-    return gamma * (wide - mean) / torch.sqrt(var + eps) + beta
-
+replace("mean = x.mean(-1, keepdim=True)", """x = x if x.dtype == torch.float64 else x.float()
+    mean = x.mean(-1, keepdim=True)""")
 
 # %% float32-inside
 """Your float64 results are right to seven digits only: somewhere inside you go through float32."""
-def layer_norm(x, gamma, beta, eps=1e-5):
-    z = x.float()
-    z = (z - z.mean(-1, keepdim=True)) / (z.var(-1, unbiased=False, keepdim=True) + eps).sqrt()
-    return (z * gamma + beta).to(x.dtype)
-
+replace("x.mean(-1, keepdim=True)", "x.float().mean(-1, keepdim=True)")
+replace("x.var(-1, keepdim=True, correction=0)", "x.float().var(-1, keepdim=True, correction=0)")
+replace("gamma * (x - mean) / torch.sqrt(var + eps)",
+        "gamma * ((x.float() - mean) / torch.sqrt(var + eps)).to(x.dtype)")
 
 # %% root-squared-again
 """For a token whose features are all equal the gradient is NaN: you take the root of a variance of 0 and square it
 again, and the root is infinitely steep at 0. Take it once, of the variance plus eps."""
-def layer_norm(x, gamma, beta, eps=1e-5):
-    centred = x - x.mean(-1, keepdim=True)
-    sigma = centred.square().mean(-1, keepdim=True).sqrt()
-    return gamma * centred / (sigma**2 + eps).sqrt() + beta
+replace("torch.sqrt(var + eps)", "torch.sqrt(var.sqrt() ** 2 + eps)")

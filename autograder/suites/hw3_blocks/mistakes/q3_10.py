@@ -4,7 +4,6 @@ which gradients are zero, what does the attention see?"""
 def dead_transformer_fix(model):
     return model
 
-
 # %% weights-drawn-anew-only
 """You draw all weights anew and leave the rest. Good weights are lost, and what is frozen, dropped, blurred or
 masked the wrong way is no weight: look at settings and buffers too, and touch only what is sick."""
@@ -14,277 +13,76 @@ def dead_transformer_fix(model):
             module.reset_parameters()
     return model
 
-
 # %% everything-drawn-anew
 """Your models train, and so they should: nothing is left of the ones that came in, and weights that were good are
 gone. Mend what is sick and keep the rest."""
 def dead_transformer_fix(model):
     return type(model)()
 
-
 # %% settings-mended-only
 """You mend every setting and leave the weights: some patients have weights or biases from which no training can
 start. Look at the values in each layer before the first step."""
-@torch.no_grad()
-def dead_transformer_fix(model):
-    model.requires_grad_(True)
-    model.padding_is = True
-    if (model.positions == model.positions[0]).all():
-        model.positions.copy_(sinusoidal_encoding(*model.positions.shape))
-    for block in model.blocks:
-        block.attn.scale = 1 / math.sqrt(block.attn.q_proj.out_features // block.attn.n_heads)
-    for module in model.modules():
-        if isinstance(module, nn.Dropout) and module.p > 0.5:
-            module.p = 0.0
-    return model
-
+replace("isinstance(module, nn.LayerNorm) and not module.weight.any()", "False")
+replace("isinstance(module, nn.Linear) and (module.weight == module.weight[0]).all()", "False")
+replace("isinstance(module, nn.Linear) and module.bias.max() < -1", "False")
 
 # %% frozen-parts-left
 """One patient still learns with its last layer only: its other parameters get no gradient at all. Look at
 `requires_grad`."""
-@torch.no_grad()
-def dead_transformer_fix(model):
-    model.padding_is = True
-    if (model.positions == model.positions[0]).all():
-        model.positions.copy_(sinusoidal_encoding(*model.positions.shape))
-    for block in model.blocks:
-        block.attn.scale = 1 / math.sqrt(block.attn.q_proj.out_features // block.attn.n_heads)
-    for module in model.modules():
-        if isinstance(module, nn.Dropout) and module.p > 0.5:
-            module.p = 0.0
-        if isinstance(module, nn.LayerNorm) and not module.weight.any():
-            nn.init.ones_(module.weight)
-        if isinstance(module, nn.Linear) and module.weight.max() == module.weight.min():
-            module.reset_parameters()
-        if isinstance(module, nn.Linear) and module.bias.max() < -1:
-            nn.init.zeros_(module.bias)
-    return model
-
+replace("model.requires_grad_(True)", "")
 
 # %% mask-always-flipped
 """You turn the mask round whatever it was. That cures the one patient whose mask was wrong, and every other model
 now sees nothing but padding. Ask first what is wrong."""
-@torch.no_grad()
-def dead_transformer_fix(model):
-    model.requires_grad_(True)
-    model.padding_is = not model.padding_is
-    if (model.positions == model.positions[0]).all():
-        model.positions.copy_(sinusoidal_encoding(*model.positions.shape))
-    for block in model.blocks:
-        block.attn.scale = 1 / math.sqrt(block.attn.q_proj.out_features // block.attn.n_heads)
-    for module in model.modules():
-        if isinstance(module, nn.Dropout) and module.p > 0.5:
-            module.p = 0.0
-        if isinstance(module, nn.LayerNorm) and not module.weight.any():
-            nn.init.ones_(module.weight)
-        if isinstance(module, nn.Linear) and module.weight.max() == module.weight.min():
-            module.reset_parameters()
-        if isinstance(module, nn.Linear) and module.bias.max() < -1:
-            nn.init.zeros_(module.bias)
-    return model
-
+replace("model.padding_is = True", "model.padding_is = not model.padding_is")
 
 # %% mask-left-flipped
 """One patient still looks at padding and at nothing else: change a padded token and the logits move, change a
 word and they stay. What does the model take for padding?"""
-@torch.no_grad()
-def dead_transformer_fix(model):
-    model.requires_grad_(True)
-    if (model.positions == model.positions[0]).all():
-        model.positions.copy_(sinusoidal_encoding(*model.positions.shape))
-    for block in model.blocks:
-        block.attn.scale = 1 / math.sqrt(block.attn.q_proj.out_features // block.attn.n_heads)
-    for module in model.modules():
-        if isinstance(module, nn.Dropout) and module.p > 0.5:
-            module.p = 0.0
-        if isinstance(module, nn.LayerNorm) and not module.weight.any():
-            nn.init.ones_(module.weight)
-        if isinstance(module, nn.Linear) and module.weight.max() == module.weight.min():
-            module.reset_parameters()
-        if isinstance(module, nn.Linear) and module.bias.max() < -1:
-            nn.init.zeros_(module.bias)
-    return model
-
+replace("model.padding_is = True", "")
 
 # %% eval-against-dropout
 """In training one patient still drops nearly all of each branch: look at the rate of its dropouts. Evaluation mode is
 no cure, since the training run switches back: change the rate, not the mode."""
-@torch.no_grad()
-def dead_transformer_fix(model):
-    model.requires_grad_(True)
-    model.padding_is = True
-    if (model.positions == model.positions[0]).all():
-        model.positions.copy_(sinusoidal_encoding(*model.positions.shape))
-    for block in model.blocks:
-        block.attn.scale = 1 / math.sqrt(block.attn.q_proj.out_features // block.attn.n_heads)
-    for module in model.modules():
-        if isinstance(module, nn.Dropout) and module.p > 0.5:
-            module.eval()
-        if isinstance(module, nn.LayerNorm) and not module.weight.any():
-            nn.init.ones_(module.weight)
-        if isinstance(module, nn.Linear) and module.weight.max() == module.weight.min():
-            module.reset_parameters()
-        if isinstance(module, nn.Linear) and module.bias.max() < -1:
-            nn.init.zeros_(module.bias)
-    return model
-
+replace("module.p = 0.0", "module.eval()")
 
 # %% positions-left-equal
 """One patient still cannot tell one order from another: shuffle the tokens behind the first, and its logits stay
 the same. Compare the rows of its positions."""
-@torch.no_grad()
-def dead_transformer_fix(model):
-    model.requires_grad_(True)
-    model.padding_is = True
-    for block in model.blocks:
-        block.attn.scale = 1 / math.sqrt(block.attn.q_proj.out_features // block.attn.n_heads)
-    for module in model.modules():
-        if isinstance(module, nn.Dropout) and module.p > 0.5:
-            module.p = 0.0
-        if isinstance(module, nn.LayerNorm) and not module.weight.any():
-            nn.init.ones_(module.weight)
-        if isinstance(module, nn.Linear) and module.weight.max() == module.weight.min():
-            module.reset_parameters()
-        if isinstance(module, nn.Linear) and module.bias.max() < -1:
-            nn.init.zeros_(module.bias)
-    return model
-
+replace("if (model.positions == model.positions[0]).all():", "if False:")
 
 # %% positions-one-row-for-all
 """You write new positions, and they still say nothing about where a token stands: they are the same for every place,
 or the same in every feature, and such a shift is what layer norm takes away."""
-@torch.no_grad()
-def dead_transformer_fix(model):
-    model.requires_grad_(True)
-    model.padding_is = True
-    if (model.positions == model.positions[0]).all():
-        model.positions.copy_(torch.randn(model.positions.shape[1]))
-    for block in model.blocks:
-        block.attn.scale = 1 / math.sqrt(block.attn.q_proj.out_features // block.attn.n_heads)
-    for module in model.modules():
-        if isinstance(module, nn.Dropout) and module.p > 0.5:
-            module.p = 0.0
-        if isinstance(module, nn.LayerNorm) and not module.weight.any():
-            nn.init.ones_(module.weight)
-        if isinstance(module, nn.Linear) and module.weight.max() == module.weight.min():
-            module.reset_parameters()
-        if isinstance(module, nn.Linear) and module.bias.max() < -1:
-            nn.init.zeros_(module.bias)
-    return model
-
+replace("sinusoidal_encoding(*model.positions.shape)",
+        "torch.randn(model.positions.shape[1]).expand_as(model.positions).clone()")
 
 # %% scale-left-tiny
 """One patient's attention still gives every key the same weight, however different queries and keys are: look at
 the factor in front of the scores."""
-@torch.no_grad()
-def dead_transformer_fix(model):
-    model.requires_grad_(True)
-    model.padding_is = True
-    if (model.positions == model.positions[0]).all():
-        model.positions.copy_(sinusoidal_encoding(*model.positions.shape))
-    for module in model.modules():
-        if isinstance(module, nn.Dropout) and module.p > 0.5:
-            module.p = 0.0
-        if isinstance(module, nn.LayerNorm) and not module.weight.any():
-            nn.init.ones_(module.weight)
-        if isinstance(module, nn.Linear) and module.weight.max() == module.weight.min():
-            module.reset_parameters()
-        if isinstance(module, nn.Linear) and module.bias.max() < -1:
-            nn.init.zeros_(module.bias)
-    return model
-
+replace("for block in model.blocks:", "for block in []:")
 
 # %% dead-bias-left
 """One patient's read-out stays silent: the bias of its hidden layer lies far below zero and keeps every ReLU shut,
 and a shut ReLU passes no gradient. New weights alone do not help."""
-@torch.no_grad()
-def dead_transformer_fix(model):
-    model.requires_grad_(True)
-    model.padding_is = True
-    if (model.positions == model.positions[0]).all():
-        model.positions.copy_(sinusoidal_encoding(*model.positions.shape))
-    for block in model.blocks:
-        block.attn.scale = 1 / math.sqrt(block.attn.q_proj.out_features // block.attn.n_heads)
-    for module in model.modules():
-        if isinstance(module, nn.Dropout) and module.p > 0.5:
-            module.p = 0.0
-        if isinstance(module, nn.LayerNorm) and not module.weight.any():
-            nn.init.ones_(module.weight)
-        if isinstance(module, nn.Linear) and module.weight.max() == module.weight.min():
-            module.reset_parameters()
-        if isinstance(module, nn.Linear) and module.bias.max() < -1:
-            nn.init.xavier_uniform_(module.weight)
-    return model
-
+replace("nn.init.zeros_(module.bias)", "nn.init.xavier_uniform_(module.weight)")
 
 # %% gains-left-zero
 """One patient's layer norms still multiply everything by zero: look at the weights of the norms, not only at those
 of the linear layers."""
-@torch.no_grad()
-def dead_transformer_fix(model):
-    model.requires_grad_(True)
-    model.padding_is = True
-    if (model.positions == model.positions[0]).all():
-        model.positions.copy_(sinusoidal_encoding(*model.positions.shape))
-    for block in model.blocks:
-        block.attn.scale = 1 / math.sqrt(block.attn.q_proj.out_features // block.attn.n_heads)
-    for module in model.modules():
-        if isinstance(module, nn.Dropout) and module.p > 0.5:
-            module.p = 0.0
-        if isinstance(module, nn.Linear) and module.weight.max() == module.weight.min():
-            module.reset_parameters()
-        if isinstance(module, nn.Linear) and module.bias.max() < -1:
-            nn.init.zeros_(module.bias)
-    return model
-
+replace("nn.init.ones_(module.weight)", "pass")
 
 # %% equal-weights-made-equal-again
 """You replace equal weights by other equal weights: whatever the number, all units of such a layer compute the same,
 get the same gradient and stay the same. Only chance breaks the tie."""
-@torch.no_grad()
-def dead_transformer_fix(model):
-    model.requires_grad_(True)
-    model.padding_is = True
-    if (model.positions == model.positions[0]).all():
-        model.positions.copy_(sinusoidal_encoding(*model.positions.shape))
-    for block in model.blocks:
-        block.attn.scale = 1 / math.sqrt(block.attn.q_proj.out_features // block.attn.n_heads)
-    for module in model.modules():
-        if isinstance(module, nn.Dropout) and module.p > 0.5:
-            module.p = 0.0
-        if isinstance(module, nn.LayerNorm) and not module.weight.any():
-            nn.init.ones_(module.weight)
-        if isinstance(module, nn.Linear) and module.weight.max() == module.weight.min():
-            nn.init.constant_(module.weight, module.in_features**-0.5)
-        if isinstance(module, nn.Linear) and module.bias.max() < -1:
-            nn.init.zeros_(module.bias)
-    return model
-
+replace("module.reset_parameters()", "nn.init.constant_(module.weight, module.in_features**-0.5)")
 
 # %% nothing-returned
 """You mend the model and return nothing: return the mended model."""
-@torch.no_grad()
-def dead_transformer_fix(model):
-    model.requires_grad_(True)
-    model.padding_is = True
-    if (model.positions == model.positions[0]).all():
-        model.positions.copy_(sinusoidal_encoding(*model.positions.shape))
-    for block in model.blocks:
-        block.attn.scale = 1 / math.sqrt(block.attn.q_proj.out_features // block.attn.n_heads)
-    for module in model.modules():
-        if isinstance(module, nn.Dropout) and module.p > 0.5:
-            module.p = 0.0
-        if isinstance(module, nn.LayerNorm) and not module.weight.any():
-            nn.init.ones_(module.weight)
-        if isinstance(module, nn.Linear) and module.weight.max() == module.weight.min():
-            module.reset_parameters()
-        if isinstance(module, nn.Linear) and module.bias.max() < -1:
-            nn.init.zeros_(module.bias)
-
+replace("    return model", "")
 
 # %% good-weights-drawn-anew
 """You draw a whole layer anew where its bias alone was sick: the weights were good. Mend the bias and keep them."""
-def dead_transformer_fix(model, right=dead_transformer_fix):
+replace("model.padding_is = True", """model.padding_is = True
     if model.fc.bias.max() < -1:
-        model.fc.reset_parameters()
-    return right(model)
+        model.fc.reset_parameters()""")

@@ -4,10 +4,10 @@ import math
 
 import torch
 
-from course_utils.beside import run_beside
-from course_utils.checking import check, same, tensor
-from course_utils.fingerprints import precision
-from course_utils.layouts import call_with_views
+from course_utils.checking.beside import run_beside
+from course_utils.checking.compare import check, same, tensor
+from course_utils.explain.fingerprints import precision
+from course_utils.instruments.calls import call_with_views
 
 F64 = torch.float64
 

@@ -1,9 +1,9 @@
 """Public checks of q3_10: dead_transformer_fix."""
 
-from course_utils.beside import run_beside
-from course_utils.checking import check
-from course_utils.patients import BAR, ENOUGH, FAULTS, STEPS, accuracy, treat
-from course_utils.vital_signs import vital_signs
+from course_utils.checking.beside import run_beside
+from course_utils.checking.compare import check
+from course_utils.hw3.patients import BAR, ENOUGH, FAULTS, STEPS, accuracy, treat
+from course_utils.hw3.vital_signs import vital_signs
 
 
 def _signs(dead_transformer_fix, fault, seed=0):

@@ -2,9 +2,9 @@
 
 import torch
 
-from course_utils.beside import run_beside
-from course_utils.by_hand import without_autograd
-from course_utils.checking import Wrong, check, same, tensor
+from course_utils.checking.beside import run_beside
+from course_utils.checking.compare import Wrong, check, same, tensor
+from course_utils.instruments.no_autograd import without_autograd
 
 F64 = torch.float64
 

@@ -2,7 +2,7 @@
 
 import torch
 
-from course_utils.checking import check, same, tensor
+from course_utils.checking.compare import check, same, tensor
 
 F64 = torch.float64
 PLACES = {"same", "same row", "same column", "elsewhere"}
@@ -24,6 +24,12 @@ def test_columns(batch_norm, rng):
     check((y.mean(1).abs() > 1e-9).any(), "every row has mean 0: that is layer norm")
     same(y.mean(0), torch.zeros(4, dtype=F64), "the mean of the columns", atol=1e-9)
     same(y.square().mean(0), torch.ones(4, dtype=F64), "the mean square of the columns (divide by B, not by B - 1)")
+
+
+def test_one_example(batch_norm, rng):
+    """A batch of one has variance 0, so beta comes out."""
+    x, gamma, beta = (torch.randn(*shape, generator=rng, dtype=F64) for shape in ((1, 4), (4,), (4,)))
+    same(tensor(batch_norm(x, gamma, beta), "the result", (1, 4), F64), beta[None], "the result for a batch of one")
 
 
 def test_form_of_depends_on(depends_on):

@@ -4,9 +4,9 @@ import math
 
 import torch
 
-from course_utils.beside import run_beside
-from course_utils.checking import check, number, same
-from course_utils.other_calls import reads_values
+from course_utils.checking.beside import run_beside
+from course_utils.checking.compare import check, number, same
+from course_utils.instruments.calls import reads_values
 
 F64 = torch.float64
 

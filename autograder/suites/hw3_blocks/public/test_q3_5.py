@@ -4,9 +4,9 @@ import math
 
 import torch
 
-from course_utils.beside import run_beside
-from course_utils.checking import check, same, tensor
-from course_utils.other_calls import call_with_default_dtype
+from course_utils.checking.beside import run_beside
+from course_utils.checking.compare import check, same, tensor
+from course_utils.instruments.calls import call_with_default_dtype
 
 F64 = torch.float64
 

@@ -4,8 +4,8 @@ import math
 
 import torch
 
-from course_utils.checking import check, same, tensor
-from course_utils.expecting import expect_value_error, raises_value_error
+from course_utils.checking.compare import check, same, tensor
+from course_utils.checking.raises import expect_value_error, raises_value_error
 
 F64 = torch.float64
 

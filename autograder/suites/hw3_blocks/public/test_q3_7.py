@@ -3,10 +3,10 @@
 import torch
 from torch import nn
 
-from course_utils.beside import run_beside
-from course_utils.checking import check, same, tensor
-from course_utils.torch_weights import encoder_layer_state
-from course_utils.work import functions_called
+from course_utils.checking.beside import run_beside
+from course_utils.checking.compare import check, same, tensor
+from course_utils.instruments.torch_match import encoder_layer_state
+from course_utils.instruments.work import functions_called
 
 RULED_OUT = ("multi_head_attention_forward", "scaled_dot_product_attention", "_layer_fwd")
 F64 = torch.float64
@@ -166,7 +166,7 @@ def probe_gradient(EncoderLayer):
 
 
 def probe_ruled_out(EncoderLayer):
-    used = run_beside(functions_called, _mine(EncoderLayer, encoder_layer_state(_theirs(True))), _x())
+    _, used = run_beside(functions_called, _mine(EncoderLayer, encoder_layer_state(_theirs(True))), _x())
     return [any(call.endswith(name) for call in used) for name in RULED_OUT]
 
 

@@ -2,9 +2,9 @@
 
 import torch
 
-from course_utils.beside import run_beside
-from course_utils.checking import check, same, tensor
-from course_utils.vital_signs import parameters_without_gradient
+from course_utils.checking.beside import run_beside
+from course_utils.checking.compare import check, same, tensor
+from course_utils.hw3.vital_signs import parameters_without_gradient
 
 VOCAB, D, HEADS, WIDTH, LAYERS, CLASSES, LONGEST = 13, 16, 4, 24, 2, 5, 9
 LENGTHS = (7, 4, 2)  # of the three sequences; the rest of each row is padding

@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from autograder.suites.causes import same_or_because
-from course_utils.checking import check, same, tensor
-from course_utils.watched import with_arguments
+from course_utils.checking.compare import check, same, tensor
+from course_utils.instruments.calls import with_arguments
 
 
 def _sentences(rng, lengths, vocab=20, least=0):

@@ -9,8 +9,8 @@ import torch.nn.functional as F
 from autograder.suites.causes import same_or_because
 from autograder.suites.devices import device_ready
 from autograder.suites.hw4_translation.oracle import SIZES, Translator, check_parameters, lengths_to_padding, loaded
-from course_utils.checking import Wrong, check, same, tensor
-from course_utils.lively import lively_weights
+from course_utils.checking.compare import Wrong, check, same, tensor
+from course_utils.hw4.decoding_weights import lively_weights
 
 F64 = torch.float64
 CLOSE = {"rtol": 2e-4, "atol": 3e-4}  # a table of positions made in float32 is right, and differs by 2e-6
@@ -409,7 +409,7 @@ def test_dropout_on_attention(Transformer, rng):
 
 
 @pytest.mark.weight(0.5)
-def test_device(Transformer, in_box, rng):
+def test_device(Transformer, watch, rng):
     """Nothing is made on a fixed device: the model would run on a GPU as it stands."""
     src, tgt = _draw(rng)
-    device_ready(in_box, Transformer, SIZES, call=(src, tgt, PADDING))
+    device_ready(watch, Transformer, SIZES, call=(src, tgt, PADDING))

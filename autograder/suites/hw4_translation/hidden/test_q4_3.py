@@ -6,8 +6,8 @@ from torch import nn
 
 from autograder.suites.causes import same_or_because
 from autograder.suites.devices import device_ready
-from course_utils.checking import Wrong, check, number, same
-from course_utils.work import functions_called
+from course_utils.checking.compare import Wrong, check, number, same
+from course_utils.instruments.work import functions_called
 
 F64 = torch.float64
 
@@ -165,14 +165,16 @@ def test_float32(smoothed_loss, rng):
 def test_built_from_its_parts(smoothed_loss, in_box, rng):
     """It is written with log-probabilities, not with nn.CrossEntropyLoss or F.cross_entropy."""
     for smoothing in (0.1, 0.0):
-        used = in_box(functions_called, smoothed_loss, *_draw(rng), 0, smoothing)
+        logits, labels = _draw(rng)
+        got, used = in_box(functions_called, smoothed_loss, logits, labels, 0, smoothing)
         if any("cross_entropy" in str(call) for call in used):
             raise Wrong("the answer calls torch's own cross-entropy, which this question rules out: it is what you are "
                         "to build", mistake="torchs-own-loss")
+        same(got, _theirs(logits, labels, 0, smoothing), "the loss of a watched call")
 
 
 @pytest.mark.weight(0.5)
-def test_device(smoothed_loss, in_box, rng):
+def test_device(smoothed_loss, watch, rng):
     """Nothing is made on a fixed device: it would run on a GPU as it stands."""
     logits, labels = _draw(rng)
-    device_ready(in_box, smoothed_loss, call=(logits, labels, 0))
+    device_ready(watch, smoothed_loss, call=(logits, labels, 0))

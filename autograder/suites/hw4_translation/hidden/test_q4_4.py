@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from course_utils.checking import Wrong, check, number, same
+from course_utils.checking.compare import Wrong, check, number, same
 
 
 def _rate(noam_rate, step, d_model, warmup):

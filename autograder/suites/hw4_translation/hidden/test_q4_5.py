@@ -6,10 +6,11 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from autograder.in_box.hw4 import watch_fit
 from autograder.suites.hw4_translation.oracle import Translator, lengths_to_padding, loaded
-from course_utils.checking import Wrong, check, number, same
-from course_utils.lively import lively_weights
-from course_utils.steps import call_fit, take_steps, watch_fit
+from course_utils.checking.compare import Wrong, check, number, same, tensor
+from course_utils.hw4.decoding_weights import lively_weights
+from course_utils.hw4.training_runs import call_fit, take_steps
 
 SIZES = (9, 11, 12, 3, 20, 1)
 PAD = 0
@@ -37,17 +38,45 @@ def _weights(rng, calm=False):
     return weights
 
 
+SMOOTHINGS = (0.1, 0.0)  # both are right
+
+
+def _losses(logits, labels, pad):
+    """The loss for each smoothing that is right."""
+    flat, right = logits.flatten(0, 1), labels.flatten()
+    return {s: F.cross_entropy(flat, right, ignore_index=pad, label_smoothing=s) for s in SMOOTHINGS}
+
+
 def _losses_and_gradients(weights, batch, pad=PAD):
     """For each smoothing that is right: the loss before the step, and the gradient by name."""
     src, padding, inputs, labels = batch
-    found = {}
-    for smoothing in (0.1, 0.0):
-        oracle = Translator(weights, SIZES[3])
-        logits = oracle(src, inputs, padding)
-        loss = F.cross_entropy(logits.flatten(0, 1), labels.flatten(), ignore_index=pad, label_smoothing=smoothing)
-        loss.backward()
+    oracle, found = Translator(weights, SIZES[3]), {}
+    for smoothing, loss in _losses(oracle(src, inputs, padding), labels, pad).items():
+        for parameter in oracle.parameters():
+            parameter.grad = None
+        loss.backward(retain_graph=True)
         found[smoothing] = loss.item(), oracle.gradients()
     return found
+
+
+@torch.no_grad()
+def _measured(weights, batch):
+    """What these weights do with a batch, computed here: the losses by smoothing, and the share of right tokens."""
+    src, padding, inputs, labels = batch
+    logits = Translator(weights, SIZES[3])(src, inputs, padding)
+    right = (logits.argmax(-1) == labels)[labels != PAD].double().mean().item()
+    return {smoothing: loss.item() for smoothing, loss in _losses(logits, labels, PAD).items()}, right
+
+
+def _named(state, weights):
+    """The parameters of the contract out of a model's; a tied embedding may go by its other name."""
+    if "tgt_embed.weight" not in state:
+        other = next(name for name in state if name not in weights)
+        state = {**state, "tgt_embed.weight": state[other]}
+    for name, value in weights.items():
+        check(name in state, f"there is no parameter `{name}`")
+        tensor(state[name], f"`{name}`", value.shape)
+    return {name: state[name].detach() for name in weights}
 
 
 def _loss(returned, what="the loss"):
@@ -152,11 +181,7 @@ def test_second_step(train_step, Transformer, in_box, rng):
     weights, batches = _weights(rng, calm=True), [_batch(rng), _batch(rng, (2, 4, 4), (3, 5, 1))]
     returned, states = in_box(take_steps, train_step, loaded(Transformer, weights, SIZES), batches, PAD, 0.5)
     check(len(returned) == 2 and len(states) == 3, "two steps were asked for")
-    middle = {name: value for name, value in states[1].items()}
-    if "tgt_embed.weight" not in middle:
-        other = next(name for name in middle if name not in weights)
-        middle["tgt_embed.weight"] = middle.pop(other)
-    found = _losses_and_gradients({name: middle[name] for name in weights}, batches[1])
+    found = _losses_and_gradients(_named(states[1], weights), batches[1])
     loss = _loss(returned[1], "the loss of the second step")
     smoothing = _which(found, loss)
     check(abs(loss - found[smoothing][0]) < 1e-3, f"the loss of the second step is {loss:.5f}, expected "
@@ -249,19 +274,20 @@ def test_training_mode(train_step, fit, Transformer, in_box, rng):
 
 @pytest.mark.weight(2)
 def test_overfits(train_step, Transformer, in_box, rng):
-    """Sixty steps with Adam on one small batch bring the loss close to its minimum."""
-    weights, batch = _weights(rng, calm=True), _batch(rng)
-    model = loaded(Transformer, weights, SIZES)
-    returned, _ = in_box(take_steps, train_step, model, [batch] * 60, PAD, 0.02, True)
-    losses = [_loss(value) for value in returned]
-    src, padding, inputs, labels = batch
-    model.eval()
-    logits = model(src, inputs, padding).detach()
-    real = labels != PAD
-    right = (logits.argmax(-1) == labels)[real].double().mean().item()
-    check(losses[-1] < 0.75 * losses[0] and right > 0.85, f"after 60 steps of Adam on one batch of nine tokens the "
-          f"loss went from {losses[0]:.3f} to {losses[-1]:.3f}, and {right:.0%} of the "
-          "tokens are right: a model learns that by heart")
+    """Forty steps with Adam on one small batch bring the loss close to its minimum."""
+    weights, batch, steps = _weights(rng, calm=True), _batch(rng), 40
+    returned, states = in_box(take_steps, train_step, loaded(Transformer, weights, SIZES), [batch] * steps, PAD, 0.03,
+                              True)
+    check(len(returned) == steps and len(states) == 3, f"{steps} steps were asked for")
+    told = [_loss(value) for value in returned]
+    (first, _), (late, _), (last, right) = (_measured(_named(state, weights), batch) for state in states)
+    smoothing = min(first, key=lambda each: abs(first[each] - told[0]))
+    check(last[smoothing] < 0.75 * first[smoothing] and right > 0.85, f"by the weights, {steps} steps of Adam on one "
+          f"batch of nine tokens bring the loss from {first[smoothing]:.3f} to {last[smoothing]:.3f}, and {right:.0%} "
+          "of the tokens are right then: a model learns that by heart")
+    for which, loss, expected in (("first", told[0], first[smoothing]), ("last", told[-1], late[smoothing])):
+        check(abs(loss - expected) < 1e-3, f"the loss of the {which} of {steps} steps is {loss:.5f}, and by the "
+              f"weights before that step it is {expected:.5f}")
 
 
 @pytest.mark.weight(2)
@@ -269,18 +295,10 @@ def test_fit(fit, Transformer, in_box, rng):
     """fit(model, batches) trains: the loss on its batches falls."""
     weights, batch = _weights(rng, calm=True), _batch(rng)
     model = loaded(Transformer, weights, SIZES)
-    src, padding, inputs, labels = batch
-
-    def loss():
-        model.eval()
-        logits = model(src, inputs, padding).detach()
-        return F.cross_entropy(logits.flatten(0, 1), labels.flatten(), ignore_index=PAD).item()
-
-    before = loss()
-    in_box(call_fit, fit, model, [batch] * 60, PAD, 0.02)
-    after = loss()
-    check(after < before - 1e-3, f"the loss on the one batch that fit saw 60 times went from "
-          f"{before:.4f} to {after:.4f}: it should fall")
+    in_box(call_fit, fit, model, [batch] * 40, PAD, 0.02)
+    before, after = (_measured(each, batch)[0][0.0] for each in (weights, _named(model.state_dict(), weights)))
+    check(after < before - 5e-4, f"the loss on the one batch that fit saw 40 times went from {before:.4f} to "
+          f"{after:.4f} by the model's weights: it should fall")
 
 
 @pytest.mark.weight(2)
@@ -317,15 +335,14 @@ def test_fit_losses(fit, Transformer, in_box, rng):
     check(isinstance(got, list), f"fit gives {got}, expected a list of the losses")
     check(len(got) == len(batches), f"fit got {len(batches)} batches and gives {len(got)} losses: one for each step")
     losses = [_loss(value, f"loss {i} of fit's list") for i, value in enumerate(got)]
-    found = [_losses_and_gradients(weights, batch) for batch in batches]
-    right = {smoothing: [each[smoothing][0] for each in found] for smoothing in (0.1, 0.0)}
+    found = [_measured(weights, batch)[0] for batch in batches]
+    right = {smoothing: [each[smoothing] for each in found] for smoothing in SMOOTHINGS}
     expected = min(right.values(), key=lambda values: abs(values[0] - losses[0]))
-    state = model.state_dict()
-    if not torch.equal(state["src_embed.weight"].detach(), weights["src_embed.weight"]):
-        return  # a fit with a rate of its own: later losses are those of weights that nobody knows here
-    for smoothing in right:
-        if torch.allclose(torch.tensor(sorted(losses)), torch.tensor(sorted(right[smoothing])), atol=1e-3):
-            expected = right[smoothing]
+    if not torch.equal(model.state_dict()["src_embed.weight"].detach(), weights["src_embed.weight"]):
+        losses, expected = losses[:1], expected[:1]  # a fit with a rate of its own: later weights are unknown here
+    for values in right.values() if len(losses) == len(batches) else ():
+        if torch.allclose(torch.tensor(sorted(losses)), torch.tensor(sorted(values)), atol=1e-3):
+            expected = values
     for i, (loss, value) in enumerate(zip(losses, expected, strict=True)):
         check(abs(loss - value) < 1e-3, f"loss {i} of fit's list is {loss:.5f}, and that of batch {i} is {value:.5f} "
               "(the rate is 0, so that the weights rest): every step has its own loss, and the batches come in turn")
@@ -333,6 +350,19 @@ def test_fit_losses(fit, Transformer, in_box, rng):
 
 def _noam(step, warmup):
     return SIZES[2] ** -0.5 * min(step**-0.5, step * warmup**-1.5)
+
+
+def _descended(weights, batches, rates, first):
+    """The losses and the weights of plain gradient descent with these rates; `first` is the loss that is told."""
+    smoothing, losses = None, []
+    for batch, rate in zip(batches, rates, strict=True):
+        found = _losses_and_gradients(weights, batch)
+        smoothing = _which(found, first) if smoothing is None else smoothing
+        loss, gradient = found[smoothing]
+        step = rate * min(1.0, 1 / _norm(gradient))
+        weights = {name: value - step * gradient[name] for name, value in weights.items()}
+        losses.append(loss)
+    return losses, weights
 
 
 @pytest.mark.weight(2)
@@ -371,14 +401,24 @@ def test_fit_epochs_and_rates(fit, Transformer, in_box, rng):
             n = next(n for n, (a, b) in enumerate(zip(got, expected, strict=True)) if abs(a - b) > 1e-6)
             raise Wrong(f"{told}: the rate of step {n + 1} is {got[n]:.6f}, expected {expected[n]:.6f}"
                         + (f". Likely cause: {fits[0]}." if len(fits) == 1 else ""))
+        right, reached = _descended(weights, batches * epochs, expected, _loss(losses[0]))
+        for n, (value, loss) in enumerate(zip(losses, right, strict=True), 1):
+            check(abs(_loss(value) - loss) < 1e-3, f"{told}: the loss of step {n} is {_loss(value):.5f}, expected "
+                  f"{loss:.5f}")
+        state = _named(model.state_dict(), weights)
+        for name, value in reached.items():
+            same(state[name], value, f"`{name}` after {told} and plain gradient descent", rtol=1e-3, atol=1e-5)
 
 
 def test_fit_goes_on(fit, Transformer, in_box, rng):
     """fit makes a step for every batch, also when the loss is small already or has ceased to fall."""
-    weights, batch = _weights(rng, calm=True), _batch(rng, (1,), (2,))
+    weights, (src, *rest), steps = _weights(rng, calm=True), _batch(rng, (1,), (2,)), 80
     model = loaded(Transformer, weights, SIZES)
-    steps = 120
-    losses = in_box(call_fit, fit, model, [batch] * steps, PAD, 1.0)
+    word, other = (1 + torch.randperm(SIZES[0] - 1, generator=rng)[:2]).tolist()
+    batches = [(torch.full_like(src, word), *rest)] * (steps - 1) + [(torch.full_like(src, other), *rest)]
+    losses = in_box(call_fit, fit, model, batches, PAD, 1.0)
     check(isinstance(losses, list), f"fit gives {losses}, expected a list of the losses")
-    check(len(losses) == steps, f"fit got {steps} batches and gives {len(losses)} losses: there is a step for each "
-          "batch, however small the loss")
+    moved = model.state_dict()["src_embed.weight"].detach()[other] != weights["src_embed.weight"][other]
+    check(len(losses) == steps and moved.any(), f"fit got {steps} batches and gives {len(losses)} losses, and the word "
+          f"that only the last batch has was {'' if moved.any() else 'not '}trained: there is a step for each batch, "
+          "however small the loss")

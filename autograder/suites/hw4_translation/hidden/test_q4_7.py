@@ -7,7 +7,7 @@ from autograder.suites.hw4_translation import decoding
 from autograder.suites.hw4_translation.oracle import (
     BEAMS,
     SIZES,
-    Problem,
+    SearchTask,
     Translator,
     all_hypotheses,
     as_tokens,
@@ -20,8 +20,8 @@ from autograder.suites.hw4_translation.oracle import (
     score,
     trees,
 )
-from course_utils.checking import Wrong, check, tensor
-from course_utils.lively import lively_weights
+from course_utils.checking.compare import Wrong, check, tensor
+from course_utils.hw4.decoding_weights import lively_weights
 
 SLACK = 1e-4  # of a score: a table of positions made in float32 is right
 PENALTIES = (0.0, 0.6, 1.0)
@@ -82,7 +82,7 @@ def _hard_problem(seed, chosen):
     padding = lengths_to_padding(torch.randint(1, 5, (20,), generator=rng).tolist(), 4)
     src, padding = src[chosen], padding[chosen]
     steps, _ = greedy_steps(oracle, src, padding, 0, 7)
-    return Problem(weights, oracle, HARD_SIZES, src, padding, 0, 6, 7, steps)
+    return SearchTask(weights, oracle, HARD_SIZES, src, padding, 0, 6, 7, steps)
 
 
 @pytest.mark.weight(2)
@@ -105,7 +105,7 @@ def _tiny(rng, vocab, max_len, bos, eos):
         oracle = Translator(weights, sizes[3])
         src, padding = torch.randint(5, (3, 4), generator=rng), lengths_to_padding((4, 1, 2), 4)
         steps, leads = greedy_steps(oracle, src, padding, bos, max_len)
-        problem = Problem(weights, oracle, sizes, src, padding, bos, eos, max_len, steps)
+        problem = SearchTask(weights, oracle, sizes, src, padding, bos, eos, max_len, steps)
         found = [all_hypotheses(problem, i) for i in range(3)]
         best = {p: [_best(each, p) for each in found] for p in TINY_PENALTIES}
         clear = all(lead > 1e-2 for rows in best.values() for _, lead in rows) and min(map(min, leads)) > 1e-3
@@ -223,7 +223,7 @@ def _unsure(seed, chosen, vocab, max_len):
     bos, eos = torch.randperm(vocab, generator=rng)[:2].tolist()
     src, padding = src[chosen], padding[chosen]
     steps, _ = greedy_steps(oracle, src, padding, bos, max_len)
-    problem = Problem(weights, oracle, sizes, src, padding, bos, eos, max_len, steps)
+    problem = SearchTask(weights, oracle, sizes, src, padding, bos, eos, max_len, steps)
     return problem, trees(problem)
 
 

@@ -6,10 +6,18 @@ import pytest
 import torch
 
 from autograder.suites.hw4_translation import decoding
-from autograder.suites.hw4_translation.oracle import as_tokens, compare_rows, draw_problem, loaded
-from course_utils.checking import check
-from course_utils.lively import lively_weights
-from course_utils.watched import decoding_work, encoder_rows
+from autograder.suites.hw4_translation.oracle import (
+    SearchTask,
+    Translator,
+    as_tokens,
+    compare_rows,
+    draw_problem,
+    greedy_steps,
+    loaded,
+)
+from course_utils.checking.compare import check
+from course_utils.hw4.decoding_weights import lively_weights
+from course_utils.instruments.work import count_work
 
 
 @pytest.mark.weight(3)
@@ -52,10 +60,9 @@ def test_long(cached_greedy_decode, Transformer, rng):
     """Nothing is lost over 40 steps, nor does it stop before 150: positions and caches go on."""
     problem = draw_problem(rng, max_len=40, rows=3)
     decoding.compare(cached_greedy_decode, Transformer, problem, "what a lively model writes in 40 steps")
-    weights, src = _endless(rng)
-    rows = cached_greedy_decode(loaded(Transformer, weights, SMALL), src, torch.zeros_like(src, dtype=torch.bool), BOS,
-                                EOS, 150)
-    lengths = [len(row) for row in as_tokens(rows, len(src), "the result with max_len = 150")]
+    problem = _endless(rng, SMALL, rows=2, longest=3, max_len=1)
+    rows = cached_greedy_decode(loaded(Transformer, problem.weights, SMALL), *problem.arguments(max_len=150))
+    lengths = [len(row) for row in as_tokens(rows, 2, "the result with max_len = 150")]
     check(set(lengths) == {150}, f"with max_len = 150 and no EOS the rows have {lengths} tokens")
 
 
@@ -83,33 +90,45 @@ def test_float32(cached_greedy_decode, Transformer, rng):
     decoding.in_float32(cached_greedy_decode, Transformer, rng)
 
 
+def _decoded(watch, decode, Transformer, problem, max_len):
+    """What a watched call costs, once it writes what it should; the weights are not where the student's code is."""
+    model = loaded(Transformer, lively_weights(0, *problem.sizes), problem.sizes)
+    with watch(reads=READS * len(problem.src) * (max_len + 1)) as session:
+        session.load(model, problem.weights)
+        seen = session.call(decode, model, *problem.arguments(max_len=max_len))
+    compare_rows(seen.value, problem.cut(problem.eos, max_len), problem, f"the result of a watched call with max_len = "
+                 f"{max_len}", max_len=max_len)
+    return seen.flops
+
+
+READS = 3  # numbers that may be read out for each token: the token itself, whether its row ends, whether all have ended
+LONG = (7, 8, 16, 2, 64, 2)  # wide layers and long sentences: here a second run of the encoder shows
+BOS, EOS = 1, 3
+
+
 @pytest.mark.weight(2)
-def test_encoder_once_per_sentence(cached_greedy_decode, Transformer, in_box, rng):
-    """Counted: every sentence goes through the encoder once, however many tokens are written."""
-    problem = draw_problem(rng)
-    model = loaded(Transformer, problem.weights, problem.sizes)
-    got, rows = in_box(encoder_rows, cached_greedy_decode, model, *problem.arguments())
-    compare_rows(got, problem.greedy, problem, "the result")
-    sentences = len(problem.src)
-    check(max(rows) <= sentences, f"{sentences} sentences were given, and {max(rows)} went through a layer of the "
-          "encoder: what comes out of encode stays the same at every step")
+def test_encoder_once_per_sentence(cached_greedy_decode, Transformer, watch, rng):
+    """Counted: however many tokens are written, every sentence goes through the encoder once."""
+    first, last = 2, 8
+    problem = _endless(rng, LONG, rows=3, longest=14, max_len=last)
+    few, many = (_decoded(watch, cached_greedy_decode, Transformer, problem, n) for n in (first, last))
+    once = count_work(problem.oracle.encode, problem.src, problem.padding)["flops"]
+    again = (many - few) / (last - first)
+    check(again < once / 2, f"a further step costs {again:,.0f} operations, and running the encoder {once:,}: what "
+          "comes out of encode stays the same at every step")
 
 
 SMALL = (5, 6, 4, 2, 4, 1)  # narrow and long: here the cost of attention shows, and not that of the projections
 LENGTHS = (16, 32, 64)
-BOS, EOS = 1, 3
 
 
 @pytest.mark.weight(3)
-def test_work_per_token(cached_greedy_decode, Transformer, in_box, rng):
+def test_work_per_token(cached_greedy_decode, Transformer, watch, rng):
     """Counted: what a further token costs grows no faster than the number of tokens before it."""
-    weights, src = _endless(rng)
-    model, padding = loaded(Transformer, weights, SMALL), torch.zeros_like(src, dtype=torch.bool)
-    found = in_box(decoding_work, cached_greedy_decode, model, src, padding, BOS, EOS, list(LENGTHS))
-    for length, (written, _) in zip(LENGTHS, found, strict=True):
-        check(set(written) == {length}, f"with max_len = {length} and no EOS the rows have "
-              f"{sorted(set(written))} tokens")
-    flops = [count for _, count in found]
+    flops = []
+    for length in LENGTHS:  # each with weights of its own: whoever knows them has no need to compute
+        problem = _endless(rng, SMALL, rows=2, longest=3, max_len=length)
+        flops.append(_decoded(watch, cached_greedy_decode, Transformer, problem, length))
     spans = list(zip(LENGTHS, LENGTHS[1:], strict=False))
     costs = [(flops[i + 1] - flops[i]) / (b - a) for i, (a, b) in enumerate(spans)]
     middles = [(a + b) / 2 for a, b in spans]
@@ -121,13 +140,18 @@ def test_work_per_token(cached_greedy_decode, Transformer, in_box, rng):
           "decoded again")
 
 
-def _endless(rng):
-    """Weights with which EOS never comes, and two sentences."""
-    weights = lively_weights(int(torch.randint(2**31, (1,), generator=rng)), *SMALL)
-    table = weights["tgt_embed.weight"]
-    table[EOS] = 0.0
-    table[0] = -table[2]  # of two opposite logits one lies above 0, which is the logit of EOS
-    return weights, torch.randint(SMALL[0], (2, 3), generator=rng)
+def _endless(rng, sizes, rows, longest, max_len):
+    """A problem in which EOS never comes, and no step is a close call."""
+    while True:
+        weights = lively_weights(int(torch.randint(2**31, (1,), generator=rng)), *sizes)
+        table = weights["tgt_embed.weight"]
+        table[EOS] = 0.0
+        table[0] = -table[2]  # of two opposite logits one lies above 0, which is the logit of EOS
+        src = torch.randint(sizes[0], (rows, longest), generator=rng)
+        padding, oracle = torch.zeros_like(src, dtype=torch.bool), Translator(weights, sizes[3])
+        steps, leads = greedy_steps(oracle, src, padding, BOS, max_len)
+        if min(map(min, leads)) > 1e-6:
+            return SearchTask(weights, oracle, sizes, src, padding, BOS, EOS, max_len, steps)
 
 
 @pytest.mark.integration

@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import nn
 
-from course_utils.checking import Wrong, check, number
-from course_utils.work import count_work
+from course_utils.checking.compare import Wrong, check, number
+from course_utils.instruments.work import count_work
 
 LARGE = [1001, 903, 513]  # a count that float32 cannot hold
 KEYS = ("encoder_self", "decoder_self", "cross")

@@ -1,52 +1,29 @@
 # %% share-for-the-wrong-words-only
 """You spread the smoothing over the V - 1 wrong words. All V words share it, the right one too: its target is 1 -
 eps + eps / V."""
-def smoothed_loss(logits, labels, pad_id, smoothing=0.1):
-    real = labels != pad_id  # [B, T]
-    logp = logits.log_softmax(-1)  # [B, T, V]
-    right = logp.gather(-1, labels.masked_fill(~real, 0)[..., None])[..., 0]  # [B, T]
-    loss = -(1 - smoothing) * right - smoothing * (logp.sum(-1) - right) / (logits.shape[-1] - 1)
-    return loss[real].mean()
-
+replace("logp.mean()", "(logp.sum(-1).mean() - right) / (logits.shape[-1] - 1)")
 
 # %% padding-in-the-mean
 """Padding counts as nothing in your sum, but you still divide by B times T. Divide by the number of real tokens."""
-def smoothed_loss(logits, labels, pad_id, smoothing=0.1):
-    real = labels != pad_id  # [B, T]
-    logp = logits.log_softmax(-1)  # [B, T, V]
-    right = logp.gather(-1, labels.masked_fill(~real, 0)[..., None])[..., 0]  # [B, T]
-    loss = -(1 - smoothing) * right - smoothing * logp.mean(-1)
-    return (loss * real).mean()
-
+replace("return -(1 - smoothing) * right - smoothing * logp.mean()",
+        "return (-(1 - smoothing) * right - smoothing * logp.mean()) * real.sum() / real.numel()")
 
 # %% padding-in-the-loss
 """Your loss asks the model to predict padding: the padded places are in the mean like all others."""
-def smoothed_loss(logits, labels, pad_id, smoothing=0.1):
-    logp = logits.log_softmax(-1)  # [B, T, V]
-    right = logp.gather(-1, labels[..., None])[..., 0]  # [B, T]
-    return (-(1 - smoothing) * right - smoothing * logp.mean(-1)).mean()
-
+replace("labels != pad_id", "labels == labels")
 
 # %% mean-of-the-sentences
 """You take the mean of each sentence first, so a word in a short sentence weighs more than one in a long sentence.
 It is one mean over all real tokens."""
-def smoothed_loss(logits, labels, pad_id, smoothing=0.1):
-    real = labels != pad_id  # [B, T]
-    logp = logits.log_softmax(-1)  # [B, T, V]
+replace("logp = logits[real].log_softmax(-1)  # [n, V]: the n real tokens", """logp = logits.log_softmax(-1)
     right = logp.gather(-1, labels.masked_fill(~real, 0)[..., None])[..., 0]  # [B, T]
     loss = -(1 - smoothing) * right - smoothing * logp.mean(-1)
-    return ((loss * real).sum(1) / real.sum(1)).mean()
-
+    return ((loss * real).sum(1) / real.sum(1)).mean()""")
 
 # %% smoothing-term-over-padding
 """The first term is right, and the smoothing term is averaged over padded places too. Both are means over the real
 tokens."""
-def smoothed_loss(logits, labels, pad_id, smoothing=0.1):
-    real = labels != pad_id  # [B, T]
-    logp = logits.log_softmax(-1)  # [B, T, V]
-    right = logp.gather(-1, labels.masked_fill(~real, 0)[..., None])[..., 0]  # [B, T]
-    return -(1 - smoothing) * right[real].mean() - smoothing * logp.mean()
-
+replace("smoothing * logp.mean()", "smoothing * logits.log_softmax(-1).mean()")
 
 # %% pad-class-left-out
 """You give the padding token no share of the smoothing. As in PyTorch, all V words share it equally, that one
@@ -60,48 +37,24 @@ def smoothed_loss(logits, labels, pad_id, smoothing=0.1):
         target[..., pad_id] = 0
     return -(target * logits.log_softmax(-1)).sum(-1)[real].mean()
 
-
 # %% smoothing-fixed
 """Your loss smooths by 0.1 whatever is asked for. Use the argument."""
-def smoothed_loss(logits, labels, pad_id, smoothing=0.1):
-    real = labels != pad_id  # [B, T]
-    logp = logits.log_softmax(-1)  # [B, T, V]
-    right = logp.gather(-1, labels.masked_fill(~real, 0)[..., None])[..., 0]  # [B, T]
-    loss = -0.9 * right - 0.1 * logp.mean(-1)
-    return loss[real].mean()
-
+replace("-(1 - smoothing) * right - smoothing * logp.mean()", "-0.9 * right - 0.1 * logp.mean()")
 
 # %% log-of-softmax
 """Infinite for large logits: a probability underflows to 0 before its logarithm is taken. log_softmax does both in
 one."""
-def smoothed_loss(logits, labels, pad_id, smoothing=0.1):
-    real = labels != pad_id  # [B, T]
-    logp = logits.softmax(-1).log()  # [B, T, V]
-    right = logp.gather(-1, labels.masked_fill(~real, 0)[..., None])[..., 0]  # [B, T]
-    loss = -(1 - smoothing) * right - smoothing * logp.mean(-1)
-    return loss[real].mean()
-
+replace("log_softmax(-1)", "softmax(-1).log()")
 
 # %% gather-at-the-padding
 """An index error when pad_id is no word of the vocabulary, such as -100: you look up the padded labels too. Leave
 them out, or replace them, before you index."""
-def smoothed_loss(logits, labels, pad_id, smoothing=0.1):
-    real = labels != pad_id  # [B, T]
-    logp = logits.log_softmax(-1)  # [B, T, V]
-    right = logp.gather(-1, labels[..., None])[..., 0]  # [B, T]
-    loss = -(1 - smoothing) * right - smoothing * logp.mean(-1)
-    return loss[real].mean()
-
+replace("right = logp.gather(-1, labels[real][:, None]).mean()",
+        "right = logits.log_softmax(-1).gather(-1, labels[..., None])[real].mean()")
 
 # %% padding-always-0
 """You take 0 for padding, whatever pad_id is. It goes unnoticed as long as pad_id happens to be 0."""
-def smoothed_loss(logits, labels, pad_id, smoothing=0.1):
-    real = labels != 0  # [B, T]
-    logp = logits.log_softmax(-1)  # [B, T, V]
-    right = logp.gather(-1, labels.masked_fill(~real, 0)[..., None])[..., 0]  # [B, T]
-    loss = -(1 - smoothing) * right - smoothing * logp.mean(-1)
-    return loss[real].mean()
-
+replace("labels != pad_id", "labels != 0")
 
 # %% torchs-own-loss
 """Your answer calls torch's own cross-entropy. This question asks you to build it: log_softmax is allowed."""

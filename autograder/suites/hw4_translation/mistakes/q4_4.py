@@ -1,56 +1,36 @@
 # %% division-by-zero-at-step-0
 """Step 0 is an error: 0 to the power -1/2. Schedulers ask for it, so the answer there must be finite."""
-def noam_rate(step, d_model, warmup):
-    return d_model**-0.5 * min(step**-0.5, step * warmup**-1.5)
-
+replace("step = max(step, 1)", "")
 
 # %% larger-arm-taken
 """Your rate is huge at the first step and grows again after the warm-up: you take the larger of the two arms, and
 the smaller one is the schedule."""
-def noam_rate(step, d_model, warmup):
-    step = max(step, 1)
-    return d_model**-0.5 * max(step**-0.5, step * warmup**-1.5)
-
+replace("min(step**-0.5, step * warmup**-1.5)", "max(step**-0.5, step * warmup**-1.5)")
 
 # %% warmup-exponent
 """Your two arms do not meet at the end of the warm-up: step times warmup to the power -1/2 is not step to the power
 -1/2 there. Which exponent makes them equal at step = warmup?"""
-def noam_rate(step, d_model, warmup):
-    step = max(step, 1)
-    return d_model**-0.5 * min(step**-0.5, step * warmup**-0.5)
-
+replace("step * warmup**-1.5", "step * warmup**-0.5")
 
 # %% ramp-ends-at-one
 """You raise the rate to 1 / sqrt(D) itself and only then let it fall: step / warmup is the ramp of another
 schedule. The peak here is 1 / sqrt(D warmup)."""
-def noam_rate(step, d_model, warmup):
-    step = max(step, 1)
-    return d_model**-0.5 * min(1.0, step / warmup, math.sqrt(warmup / step))
-
+replace("min(step**-0.5, step * warmup**-1.5)", "min(1.0, step / warmup, math.sqrt(warmup / step))")
 
 # %% width-the-wrong-way
 """A wider model gets a larger rate from you. The factor is d_model to the power minus 1/2."""
-def noam_rate(step, d_model, warmup):
-    step = max(step, 1)
-    return d_model**0.5 * min(step**-0.5, step * warmup**-1.5)
-
+replace("d_model**-0.5", "d_model**0.5")
 
 # %% width-forgotten
 """Your rate does not depend on d_model."""
-def noam_rate(step, d_model, warmup):
-    step = max(step, 1)
-    return min(step**-0.5, step * warmup**-1.5)
-
+replace("d_model**-0.5 * min(step**-0.5, step * warmup**-1.5)", "min(step**-0.5, step * warmup**-1.5)")
 
 # %% never-falls
 """After the warm-up your rate stays where it is. It falls there, like one over the root of the step."""
-def noam_rate(step, d_model, warmup):
-    return d_model**-0.5 * min(warmup**-0.5, step * warmup**-1.5)
-
+replace("step = max(step, 1)", "")
+replace("min(step**-0.5,", "min(warmup**-0.5,")
 
 # %% steps-counted-from-zero
 """Your schedule is one step late: at step = warmup it has already passed its peak, because you add 1 to every step.
 Only step 0 needs care."""
-def noam_rate(step, d_model, warmup):
-    step = step + 1
-    return d_model**-0.5 * min(step**-0.5, step * warmup**-1.5)
+replace("step = max(step, 1)", "step = step + 1")

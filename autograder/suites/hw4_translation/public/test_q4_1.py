@@ -2,9 +2,9 @@
 
 import torch
 
-from course_utils.beside import run_beside
-from course_utils.checking import check, same, tensor
-from course_utils.watched import with_arguments
+from course_utils.checking.beside import run_beside
+from course_utils.checking.compare import check, same, tensor
+from course_utils.instruments.calls import with_arguments
 
 PAD, BOS, EOS = 0, 1, 2
 

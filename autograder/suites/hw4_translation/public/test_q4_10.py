@@ -1,9 +1,9 @@
 """Public checks of q4_10: evaluate_translation. The model here talks nonsense; what counts is how that is scored."""
 
-from course_utils.checking import check, number
+from course_utils.checking.compare import check, number
 from course_utils.data import EOS
-from course_utils.lively import lively_weights, put_weights
-from course_utils.translation import SIZES, vocabularies
+from course_utils.hw4.decoding_weights import lively_weights, put_weights
+from course_utils.hw4.translation import SIZES, vocabularies
 
 SAID = [  # sources, and what the model says to them
     ("seven thousand , seven hundred and forty - two", "neunzig neun sieben tausend siebzig"),

@@ -2,10 +2,10 @@
 
 import torch
 
-from course_utils.beside import run_beside
-from course_utils.checking import check, same, tensor
-from course_utils.lively import lively_weights, put_weights
-from course_utils.watched import gradient_norms, loose_tensors
+from course_utils.checking.beside import run_beside
+from course_utils.checking.compare import check, same, tensor
+from course_utils.hw4.decoding_weights import lively_weights, put_weights
+from course_utils.instruments.parts import gradient_norms, loose_tensors
 
 F64 = torch.float64
 SIZES = (7, 5, 8, 2, 12, 2)  # src_vocab, tgt_vocab, d_model, n_heads, d_ff, n_layers

@@ -5,9 +5,9 @@ import math
 import torch
 from torch import nn
 
-from course_utils.beside import run_beside
-from course_utils.checking import check, number, same
-from course_utils.work import functions_called
+from course_utils.checking.beside import run_beside
+from course_utils.checking.compare import check, number, same
+from course_utils.instruments.work import functions_called
 
 F64 = torch.float64
 PAD = 0
@@ -126,5 +126,5 @@ def probe_pad_id_outside_the_vocabulary(smoothed_loss):
 
 
 def probe_ruled_out(smoothed_loss):
-    used = run_beside(functions_called, smoothed_loss, _logits(), LABELS, PAD)
+    _, used = run_beside(functions_called, smoothed_loss, _logits(), LABELS, PAD)
     return any("cross_entropy" in str(call) for call in used)

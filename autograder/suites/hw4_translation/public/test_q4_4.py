@@ -2,7 +2,7 @@
 
 import math
 
-from course_utils.checking import check, number, same
+from course_utils.checking.compare import check, number, same
 
 
 def _rate(noam_rate, step, d_model, warmup):

@@ -2,10 +2,10 @@
 
 import torch
 
-from course_utils.beside import run_beside
-from course_utils.checking import check, number
-from course_utils.lively import lively_weights, put_weights
-from course_utils.steps import call_fit, take_steps
+from course_utils.checking.beside import run_beside
+from course_utils.checking.compare import check, number
+from course_utils.hw4.decoding_weights import lively_weights, put_weights
+from course_utils.hw4.training_runs import call_fit, take_steps
 
 SIZES = (7, 8, 8, 2, 12, 1)
 PAD = 0

@@ -2,8 +2,8 @@
 
 import torch
 
-from course_utils.checking import check
-from course_utils.lively import lively_weights, put_weights
+from course_utils.checking.compare import check
+from course_utils.hw4.decoding_weights import lively_weights, put_weights
 
 SIZES = (6, 8, 8, 2, 12, 1)  # src_vocab, tgt_vocab, d_model, n_heads, d_ff, n_layers
 BOS, EOS, STEPS = 1, 2, 7

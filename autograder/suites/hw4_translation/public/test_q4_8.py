@@ -2,10 +2,10 @@
 
 import torch
 
-from course_utils.beside import run_beside
-from course_utils.checking import check
-from course_utils.lively import lively_weights, put_weights
-from course_utils.watched import decoding_work, encoder_rows
+from course_utils.checking.beside import run_beside
+from course_utils.checking.compare import check
+from course_utils.hw4.decoding_runs import decoding_work, encoder_rows
+from course_utils.hw4.decoding_weights import lively_weights, put_weights
 
 SIZES = (6, 8, 8, 2, 12, 1)  # src_vocab, tgt_vocab, d_model, n_heads, d_ff, n_layers
 BOS, EOS, STEPS = 1, 2, 7
@@ -72,8 +72,12 @@ def _costs(cached_greedy_decode, Transformer):
     weights["tgt_embed.weight"][5] = 0.0
     weights["tgt_embed.weight"][6] = -weights["tgt_embed.weight"][7]  # one of the two has a logit above 0
     model = put_weights(Transformer(*wide), weights)
-    found = run_beside(decoding_work, cached_greedy_decode, model, SRC[:1], PADDING[:1], BOS, 5, [6, 10, 22, 26])
-    flops = [count for _, count in found]
+    asked = (model, SRC[:1], PADDING[:1], BOS, 5)
+    found = run_beside(decoding_work, cached_greedy_decode, asked, [6, 10, 22, 26])
+    (row,) = _rows(cached_greedy_decode(*asked, 26), 1)
+    check(all(_rows(work["result"], 1) == [row[:n]] for work, n in zip(found, (6, 10, 22, 26), strict=True)),
+          "the tokens are others where the work is counted")
+    flops = [work["flops"] for work in found]
     return (flops[1] - flops[0]) / 4, (flops[3] - flops[2]) / 4
 
 

@@ -1,6 +1,6 @@
 """Public checks of q4_9: stack_costs and extra_cost_for_second_language."""
 
-from course_utils.checking import check, number
+from course_utils.checking.compare import check, number
 
 
 def test_worked_numbers(stack_costs):

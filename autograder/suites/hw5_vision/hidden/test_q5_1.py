@@ -6,9 +6,8 @@ import torch
 from autograder.judge.expect import raises
 from autograder.suites.causes import same_or_because
 from autograder.suites.devices import device_ready
-from course_utils.checking import check, same, tensor
-from course_utils.layouts import call_with_slices, call_with_views
-from course_utils.second_looks import call_twice
+from course_utils.checking.compare import check, same, tensor
+from course_utils.instruments.calls import call_twice, call_with_slices, call_with_views
 
 F64 = torch.float64
 EXACT = {"rtol": 0, "atol": 0}
@@ -190,7 +189,7 @@ def test_gradients(patchify, unpatchify, rng):
 
 
 @pytest.mark.weight(0.5)
-def test_device(patchify, unpatchify, in_box, rng):
+def test_device(patchify, unpatchify, watch, rng):
     """Nothing is made on a fixed device: both would run on a GPU as they stand."""
-    device_ready(in_box, patchify, call=(_draw(rng, 2, 3, 4, 6).float(), 2))
-    device_ready(in_box, unpatchify, call=(_draw(rng, 2, 6, 12).float(), 2, 3, 4, 6))
+    device_ready(watch, patchify, call=(_draw(rng, 2, 3, 4, 6).float(), 2))
+    device_ready(watch, unpatchify, call=(_draw(rng, 2, 6, 12).float(), 2, 3, 4, 6))

@@ -6,8 +6,8 @@ import torch.nn.functional as F
 
 from autograder.suites.causes import same_or_because
 from autograder.suites.devices import device_ready
-from course_utils.checking import Wrong, check, same, tensor
-from course_utils.second_looks import resize_after_a_step
+from course_utils.checking.compare import Wrong, check, same, tensor
+from course_utils.hw5.attention_runs import resize_after_a_step
 
 F64 = torch.float64
 D = 5
@@ -200,6 +200,6 @@ def test_float32(resize_positions, rng):
 
 
 @pytest.mark.weight(0.5)
-def test_device(resize_positions, in_box, rng):
+def test_device(resize_positions, watch, rng):
     """Nothing is made on a fixed device: it would run on a GPU as it stands."""
-    device_ready(in_box, resize_positions, call=(_draw(rng, 3, 4).float(), (3, 4), (5, 2)))
+    device_ready(watch, resize_positions, call=(_draw(rng, 3, 4).float(), (3, 4), (5, 2)))

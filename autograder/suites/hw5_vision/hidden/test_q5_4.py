@@ -9,7 +9,7 @@ from torch import nn
 
 from autograder.suites.causes import same_or_because
 from autograder.suites.devices import device_ready
-from course_utils.checking import Wrong, check, same, tensor
+from course_utils.checking.compare import Wrong, check, same, tensor
 
 F64 = torch.float64
 D, H = 12, 3
@@ -314,7 +314,7 @@ def test_float32(MAPHead, rng):
 
 
 @pytest.mark.weight(0.5)
-def test_device(MAPHead, in_box, rng):
+def test_device(MAPHead, watch, rng):
     """Nothing is made on a fixed device: it would run on a GPU as it stands."""
     x = _x(rng).float()
-    device_ready(in_box, MAPHead, (D, H), call=(x,), kwargs={"key_padding_mask": PADDING})
+    device_ready(watch, MAPHead, (D, H), call=(x,), kwargs={"key_padding_mask": PADDING})

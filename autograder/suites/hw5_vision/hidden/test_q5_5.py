@@ -7,13 +7,12 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from autograder.in_box.hw5 import first_layer_tokens, refusing
 from autograder.judge.expect import raises
 from autograder.suites.causes import same_or_because
 from autograder.suites.devices import device_ready
-from course_utils.checking import Wrong, check, same, tensor
-from course_utils.second_looks import refusing
-from course_utils.torch_weights import encoder_layer_state, mha_state
-from course_utils.watched import first_layer_tokens
+from course_utils.checking.compare import Wrong, check, same, tensor
+from course_utils.instruments.torch_match import encoder_layer_state, mha_state
 
 F64 = torch.float64
 SIZES = {"image_size": 12, "patch": 4, "channels": 3, "d_model": 12, "n_heads": 3, "d_ff": 20, "n_layers": 2,
@@ -379,7 +378,7 @@ def test_float32(ViT, rng, pool):
 
 @POOLS
 @pytest.mark.weight(0.2)
-def test_device(ViT, in_box, rng, pool):
+def test_device(ViT, watch, rng, pool):
     """Nothing is made on a fixed device: it would run on a GPU as it stands, at other sizes too."""
     for side in ((12, 12), (8, 16)):
-        device_ready(in_box, ViT, (), {**SIZES, "pool": pool}, call=(_images(rng, 2, side).float(),))
+        device_ready(watch, ViT, (), {**SIZES, "pool": pool}, call=(_images(rng, 2, side).float(),))

@@ -2,21 +2,26 @@
 
 import pytest
 import torch
+import torch.nn.functional as F
 
+from autograder.in_box.hw5 import watched_efficiency
 from autograder.judge.faults import StudentRaised
 from autograder.suites.devices import device_ready
-from course_utils.bias_experiments import read_efficiency
-from course_utils.checking import Wrong, check, same, tensor
-from course_utils.cnn_facts import cnn_facts
+from autograder.suites.hw5_vision.signs import FIRST, FIRST_CLASSES, HELD_OUT, TRAIN, draw_signs
+from course_utils.checking.compare import Wrong, check, same, tensor
 from course_utils.data import mnist5k
-from course_utils.efficiency_facts import efficiency_plan, watched_efficiency
-from course_utils.vision import NAMES as SAME_MEANING
-from course_utils.vision import SMALL, build
+from course_utils.hw5.bias_experiments import read_efficiency
+from course_utils.hw5.cnn_facts import cnn_facts
+from course_utils.hw5.efficiency_runs import efficiency_plan
+from course_utils.hw5.vision import NAMES as SAME_MEANING
+from course_utils.hw5.vision import SMALL, build
 
-SIZES = [1500, 20]  # images to train on, the larger set first
-STEPS = 80  # for a function that lets itself be told
-LITTLE, MUCH, GAIN = 0.75, 0.2, 0.02  # see docs/thresholds.md
+SIZES = [TRAIN, FIRST]  # images to train on, the larger set first
+STEPS = 36  # for a function that lets itself be told
+LITTLE, MUCH, GAIN, LOSS = 0.55, 0.2, 0.02, 2.295  # see docs/thresholds.md
 ROOM = 0.02  # between an accuracy that is told and the one that is counted here
+DRAWS = 3  # of signs, until the two kinds of models differ
+LUCK = 0.15  # between accuracies on different images of the same kind
 NAMES = {"vit": "ViT", "cnn": "SmallCNN"}
 COUNTS = {*SAME_MEANING["epochs"], *SAME_MEANING["steps"]}
 
@@ -125,10 +130,10 @@ def test_every_parameter_takes_part(SmallCNN, in_box, rng):
 
 
 @pytest.mark.weight(0.5)
-def test_device(SmallCNN, in_box, rng):
+def test_device(SmallCNN, watch, rng):
     """Nothing is made on a fixed device: it would run on a GPU as it stands."""
     try:
-        device_ready(in_box, SmallCNN, call=(_digits(rng),))
+        device_ready(watch, SmallCNN, call=(_digits(rng),))
     except StudentRaised as error:
         if "TypeError" not in error.type_names:  # a class that wants arguments cannot be tried here
             raise
@@ -243,94 +248,115 @@ def _held_out(run, n):
     return unseen
 
 
-def _accuracy(answers, asked):
-    train, test = mnist5k()
-    return (answers == torch.cat([train.labels, test.labels])[asked]).double().mean().item()
-
-
-def _answers(model, asked, reference):
-    """What a trained ViT answers, with its weights in the reference's model."""
+def _logits(model, kind, images, reference):
+    """The logits of a trained model: a ViT's by its weights in the reference's model, a CNN's own."""
+    if kind == "cnn":
+        model.eval()
+        with torch.no_grad():
+            return tensor(model(images), "the logits of the trained SmallCNN", (len(images), 10)).float()
     state = model.state_dict()
-    pool = "cls" if "cls" in state else "map" if "map_head.probe" in state else "gap"
-    vit = reference.ViT(**SMALL, pool=pool).eval()
+    vit = reference.ViT(**SMALL).eval()
     own = vit.state_dict()
-    if any(name not in state or state[name].shape != value.shape for name, value in own.items()):
-        return None  # another model than was asked for, or with other names
-    vit.load_state_dict({name: state[name].to(value.dtype) for name, value in own.items()})
-    train, test = mnist5k()
+    for name, value in own.items():
+        found = next((key for key in state if _is(name, list(value.shape), key, state[key].shape)), None)
+        check(found is not None, f"the trained ViT has no `{name}` of shape {list(value.shape)}: use your ViT(**SMALL)")
+        own[name] = state[found].to(value.dtype)
+    vit.load_state_dict(own)
     with torch.no_grad():
-        return torch.cat([vit(x).argmax(-1) for x in torch.cat([train.images, test.images])[asked].split(250)])
+        return vit(images)
 
 
-def _measured(found, sizes, reference):
-    """The accuracies that are counted here: {(kind, n): [...]}; None where images are none that we know."""
+def _count(logits, labels):
+    """The share of right answers."""
+    return (logits.argmax(-1) == labels).double().mean().item()
+
+
+def _measured(found, drawn, reference):
+    """{(kind, n): [(accuracy on the images that it was asked about, accuracy and loss on fresh ones), ...]}."""
+    images = torch.cat([drawn.images, drawn.held_out])
+    labels = torch.cat([drawn.labels, drawn.held_out_labels])
     measured = {}
     for run, model in zip(found["runs"], found["models"], strict=True):
-        if run["steps"] == 0:
+        kind, seen, asked = run["kind"], run["trained"][run["trained"] >= 0], run["asked"][run["asked"] >= 0]
+        if not (run["steps"] and len(seen) and len(asked)):
             continue
-        n = _trained_on(run, sizes)
-        unseen = _held_out(run, n)
-        if unseen is None:
-            return None
-        asked = run["asked"][unseen]
-        answers = run["answers"][unseen] if run["kind"] == "cnn" else _answers(model, asked, reference)
-        if answers is None:
-            return None
-        measured.setdefault((run["kind"], n), []).append(_accuracy(answers, asked))
+        check(len(asked) <= 4 * HELD_OUT and seen.max() < len(images) > asked.max(), "the runs of data_efficiency "
+              "cannot be told apart: train each model once, and measure it once")
+        n = FIRST if seen.max() < FIRST else TRAIN
+        check(seen.max() < TRAIN, f"a {NAMES[kind]} is trained on held-out images")
+        check(2 * int((asked >= n).sum()) > len(asked), f"the {NAMES[kind]} that was trained on the first {n} images "
+              "is measured on these images; measure on held-out ones")
+        asked = asked[asked >= n]
+        logits = _logits(model, kind, torch.cat([images[asked], drawn.fresh]), reference)
+        on, fresh = _count(logits[: len(asked)], labels[asked]), logits[len(asked) :]
+        loss = F.cross_entropy(fresh, drawn.fresh_labels).item()
+        measured.setdefault((kind, n), []).append((on, _count(fresh, drawn.fresh_labels), loss))
     return measured
 
 
 @pytest.mark.weight(5)
-def test_efficiency(data_efficiency, in_box, reference):
+def test_efficiency(data_efficiency, ViT, SmallCNN, in_box, rng, reference):
     """data_efficiency trains both models on as many images as it is told, and measures them on held-out ones."""
-    found = in_box(watched_efficiency, data_efficiency, SIZES, STEPS)
-    try:
-        accuracies = read_efficiency(found["result"], SIZES)
-    except (ValueError, TypeError) as error:
-        check(False, f"data_efficiency({SIZES}): {error}")
-    for name, values in accuracies.items():
-        check(all(0 <= value <= 1 for value in values), f'the accuracies of "{name}" are '
-              f'{[round(v, 4) for v in values]}; '
-              "shares from 0 to 1 are asked for")
-    check(found["calls"] > 0, "no model was called: data_efficiency trains and measures nothing")
-    _is_what_was_measured(accuracies, found, reference)
-    for name, values in accuracies.items():
-        much, little = values
-        check(little <= LITTLE, f'after training on 20 digits "{name}" is said to be right on {little:.0%}: is it '
-              'measured on '
-              "held-out digits, trained on 20 only, and are the results in the order of the sizes?")
-        check(much >= MUCH, f'after training on 1,500 digits "{name}" is right on {much:.0%} of the held-out ones, '
-              'and guessing '
-              "gives 10%: does it train at all?")
-    gain = sum(much - little for much, little in accuracies.values()) / 2
-    check(gain >= GAIN, f"with 1,500 digits to train on instead of 20 the accuracies rise by {gain:.1%} on average: "
-          "is each "
-          "model trained on as many images as the size says?")
+    for number in range(DRAWS):
+        drawn = draw_signs(rng.initial_seed() + number)
+        found = in_box(watched_efficiency, data_efficiency, SIZES, STEPS, *drawn[:4])
+        try:
+            accuracies = read_efficiency(found["result"], SIZES)
+        except (ValueError, TypeError) as error:
+            check(False, f"data_efficiency({SIZES}): {error}")
+        for name, values in accuracies.items():
+            check(all(0 <= value <= 1 for value in values), f'the accuracies of "{name}" are '
+                  f"{[round(v, 4) for v in values]}; shares from 0 to 1 are asked for")
+        measured = _measured(found, drawn, reference)
+        _is_what_was_measured(accuracies, measured)
+        if not _alike(measured):
+            break
+    untrained = {"vit": ViT(**SMALL), "cnn": _model(SmallCNN, in_box)}
+    reached = {kind: max(measured[kind, TRAIN], key=lambda one: one[1]) for kind in NAMES}
+    for kind, name in NAMES.items():
+        little = max(accuracy for _, accuracy, _ in measured[kind, FIRST])
+        check(little <= LITTLE, f"on the first {FIRST} images there are {FIRST_CLASSES} of the ten classes, and the "
+              f"{name} that was trained on them is right on {little:.0%} of new ones: was it trained on {FIRST} only?")
+        before = F.cross_entropy(_logits(untrained[kind], kind, drawn.fresh, reference), drawn.fresh_labels).item()
+        after = reached[kind][2]
+        check(after < min(LOSS, before), f"after training on {TRAIN} images the {name}'s loss on new ones is "
+              f"{after:.3f}, that of an untrained one {before:.3f}, and that of guessing 2.303: does it train at all?")
+    much = sum(accuracy for _, accuracy, _ in reached.values()) / 2
+    check(much >= MUCH, f"after training on {TRAIN} images the models are right on {much:.0%} of new ones on average, "
+          "and guessing gives 10%: do they train at all?")
+    gain = sum(values[0] - values[1] for values in accuracies.values()) / 2
+    check(gain >= GAIN, f"with {TRAIN} images to train on instead of {FIRST} the accuracies rise by {gain:.1%} on "
+          "average: is each model trained on as many images as the size says?")
 
 
-def _is_what_was_measured(accuracies, found, reference):
-    """Every accuracy is that of a model of its kind, trained on as many digits as its place says."""
-    if not any(run["steps"] for run in found["runs"]):
-        return  # the models are called in a way that cannot be watched
-    measured = _measured(found, SIZES, reference)
-    if measured is None:
-        return
+def _alike(measured):
+    """Whether both kinds of models are as good: then their accuracies could stand under either name."""
+    return all(
+        any(abs(one[0] - other[0]) <= ROOM for one in measured["vit", n] for other in measured["cnn", n]) for n in SIZES
+    )
+
+
+def _is_what_was_measured(accuracies, measured):
+    """Every accuracy is that of a model of its kind, trained on as many images as its place says."""
+    check(measured, "no model was seen in training on the images of mnist5k() and then measured on held-out ones: use "
+          "your ViT(**SMALL), SmallCNN, train_classifier and evaluate")
     for kind, name in NAMES.items():
         check(any(one == kind for one, _ in measured), f'no {name} is trained: the accuracies of "{kind}" are those '
               "of another model")
 
     def fits(value, kind, n):
-        values = measured.get((kind, n), [])
-        return bool(values) and min(values) - ROOM <= value <= max(values) + ROOM
+        runs = measured.get((kind, n), [])
+        return any(abs(value - on) <= ROOM and abs(value - fresh) <= LUCK for on, fresh, _ in runs)
 
     for kind, name in NAMES.items():
         other = "cnn" if kind == "vit" else "vit"
         for value, n in zip(accuracies[kind], SIZES, strict=True):
-            check((kind, n) in measured, f"no {name} is trained on the first {n} digits and measured")
+            check((kind, n) in measured, f"no {name} is trained on the first {n} images and measured")
             if fits(value, kind, n):
                 continue
-            told = f'"{kind}" says {value:.3f} for {n} digits, and the {name} trained on them is right on '
-            told += f"{measured[kind, n][0]:.3f} of the images that it was asked about"
+            on, fresh, _ = measured[kind, n][0]
+            told = f'"{kind}" says {value:.3f} for {n} images, and the {name} trained on them is right on {on:.3f} of '
+            told += f"the images that it was asked about, and on {fresh:.3f} of others"
             values = accuracies[kind]
             if all(fits(v, kind, m) for v, m in zip(values, SIZES[::-1], strict=True)):
                 raise Wrong(f"{told}: the accuracies stand in another order than the sizes {SIZES}")

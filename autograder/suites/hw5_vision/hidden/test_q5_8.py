@@ -9,9 +9,10 @@ from torch import nn
 
 from autograder.suites.causes import same_or_because
 from autograder.suites.devices import device_ready
-from course_utils.checking import Wrong, check, same, tensor
-from course_utils.second_looks import call_twice, look_and_leave, made_audible
-from course_utils.torch_weights import encoder_layer_state, mha_state
+from course_utils.checking.compare import Wrong, check, same, tensor
+from course_utils.hw5.attention_runs import look_and_leave, made_audible
+from course_utils.instruments.calls import call_twice
+from course_utils.instruments.torch_match import encoder_layer_state, mha_state
 
 F64 = torch.float64
 SHAPES = [(1, 2, 3, 4), (2, 3, 2, 5), (3, 2, 4, 6), (5, 4, 1, 3), (4, 1, 3, 7)]  # layers, B, H, N
@@ -309,6 +310,6 @@ def _first(names):
 
 
 @pytest.mark.weight(0.5)
-def test_device(attention_rollout, in_box, rng):
+def test_device(attention_rollout, watch, rng):
     """Nothing is made on a fixed device: the rollout would run on a GPU as it stands."""
-    device_ready(in_box, attention_rollout, call=(_layers(rng, 2, 2, 3, 4, torch.float32),))
+    device_ready(watch, attention_rollout, call=(_layers(rng, 2, 2, 3, 4, torch.float32),))

@@ -1,140 +1,75 @@
 # %% corners-aligned
 """You are right in the middle and off towards the border: the corners of the two grids are aligned. Here positions
 are the centres of patches, so `align_corners=False`."""
-def resize_positions(positions, old_grid, new_grid):
-    image = positions.transpose(1, 2).reshape(1, -1, *old_grid)
-    image = F.interpolate(image, tuple(new_grid), mode="bicubic", align_corners=True)
-    return image.flatten(2).transpose(1, 2)
-
+replace("align_corners=False", "align_corners=True")
 
 # %% bilinear
 """Between old positions you draw straight lines: the interpolation is bilinear. Asked for is the bicubic one, which
 is smoother and may go a little beyond the old values."""
-def resize_positions(positions, old_grid, new_grid):
-    image = positions.transpose(1, 2).reshape(1, -1, *old_grid)
-    image = F.interpolate(image, tuple(new_grid), mode="bilinear", align_corners=False)
-    return image.flatten(2).transpose(1, 2)
-
+replace('mode="bicubic"', 'mode="bilinear"')
 
 # %% antialiased
 """Constant tables stay and everything else is a little off, smaller grids most: antialiasing takes another cubic
 kernel, and widens it when the grid shrinks. The convention here is without it."""
-def resize_positions(positions, old_grid, new_grid):
-    image = positions.transpose(1, 2).reshape(1, -1, *old_grid)
-    image = F.interpolate(image, tuple(new_grid), mode="bicubic", align_corners=False, antialias=True)
-    return image.flatten(2).transpose(1, 2)
-
+replace("align_corners=False", "align_corners=False, antialias=True")
 
 # %% features-not-moved
 """Your table is laid out as an image without moving its feature axis, so features and places are mixed. A reshape
 never exchanges axes: first [1, D, N], then the grid."""
-def resize_positions(positions, old_grid, new_grid):
-    D = positions.shape[-1]
-    image = positions.reshape(1, D, *old_grid)
-    image = F.interpolate(image, tuple(new_grid), mode="bicubic", align_corners=False)
-    return image.flatten(2).transpose(1, 2)
-
+replace("positions.mT.unflatten(-1, tuple(old_grid))", "positions.reshape(1, -1, *old_grid)")
 
 # %% grids-read-as-width-and-height
 """Square grids are right, others are not: you read both grids as (cols, rows). Rows come first, and the table is
 row-major."""
-def resize_positions(positions, old_grid, new_grid):
-    (old_cols, old_rows), (cols, rows) = old_grid, new_grid
-    image = positions.transpose(1, 2).reshape(1, -1, old_rows, old_cols)
-    image = F.interpolate(image, (rows, cols), mode="bicubic", align_corners=False)
-    return image.flatten(2).transpose(1, 2)
-
+replace("if tuple(old_grid) == tuple(new_grid):", """old_grid, new_grid = old_grid[::-1], new_grid[::-1]
+    if tuple(old_grid) == tuple(new_grid):""")
 
 # %% new-grid-swapped
 """The result has the right length, and its places are wrong where the new grid is not square: rows and columns of
 the new grid are exchanged. Sizes of images are (rows, cols) in `F.interpolate` too."""
-def resize_positions(positions, old_grid, new_grid):
-    image = positions.transpose(1, 2).reshape(1, -1, *old_grid)
-    image = F.interpolate(image, (new_grid[1], new_grid[0]), mode="bicubic", align_corners=False)
-    return image.flatten(2).transpose(1, 2)
-
+replace("tuple(new_grid), mode", "(new_grid[1], new_grid[0]), mode")
 
 # %% old-grid-swapped
 """Square tables are right, others are not: you lay the old table out with rows and columns exchanged. It is
 row-major, and `old_grid` is (rows, cols)."""
-def resize_positions(positions, old_grid, new_grid):
-    if tuple(old_grid) == tuple(new_grid):
-        return positions
-    image = positions.transpose(1, 2).reshape(1, -1, old_grid[1], old_grid[0])
-    image = F.interpolate(image, tuple(new_grid), mode="bicubic", align_corners=False)
-    return image.flatten(2).transpose(1, 2)
-
+replace("unflatten(-1, tuple(old_grid))", "unflatten(-1, (old_grid[1], old_grid[0]))")
 
 # %% nearest-neighbour
 """Your new positions are copies of old ones: each takes that of the nearest place. Asked for is bicubic
 interpolation, between the places."""
-def resize_positions(positions, old_grid, new_grid):
-    image = positions.transpose(1, 2).reshape(1, -1, *old_grid)
-    image = F.interpolate(image, tuple(new_grid), mode="nearest")
-    return image.flatten(2).transpose(1, 2)
-
+replace('mode="bicubic", align_corners=False', 'mode="nearest"')
 
 # %% stretched-as-a-line
 """You stretch the list of N positions as if it were one line, so the end of one row of patches is mixed with the
 beginning of the next. Lay the list out as a grid and stretch that."""
-def resize_positions(positions, old_grid, new_grid):
-    line = positions.transpose(1, 2).unsqueeze(2)  # [1, D, 1, N]
-    line = F.interpolate(line, (1, new_grid[0] * new_grid[1]), mode="bicubic", align_corners=False)
-    return line.squeeze(2).transpose(1, 2)
-
+replace("positions.mT.unflatten(-1, tuple(old_grid))", "positions.mT[:, :, None]")
+replace("tuple(new_grid), mode", "(1, new_grid[0] * new_grid[1]), mode")
 
 # %% same-number-taken-for-same-grid
 """From a 2 x 6 grid to a 3 x 4 grid you change nothing: both have 12 places, but not the same ones. Compare the
 grids, not the numbers of positions."""
-def resize_positions(positions, old_grid, new_grid):
-    if positions.shape[1] == new_grid[0] * new_grid[1]:
-        return positions
-    image = positions.transpose(1, 2).reshape(1, -1, *old_grid)
-    image = F.interpolate(image, tuple(new_grid), mode="bicubic", align_corners=False)
-    return image.flatten(2).transpose(1, 2)
-
+replace("if tuple(old_grid) == tuple(new_grid):", "if positions.shape[1] == new_grid[0] * new_grid[1]:")
 
 # %% scale-with-an-offset
 """Everything is shifted a little, more so for small grids: you give a scale factor with 0.1 added against rounding,
 and the interpolation then works with that scale. Give the new size itself."""
-def resize_positions(positions, old_grid, new_grid):
-    image = positions.transpose(1, 2).reshape(1, -1, *old_grid)
-    scale = [(new + 0.1) / old for new, old in zip(new_grid, old_grid, strict=True)]
-    image = F.interpolate(image, scale_factor=scale, mode="bicubic", align_corners=False)
-    return image.flatten(2).transpose(1, 2)
-
+replace("image = F.interpolate(image, tuple(new_grid),",
+        """scale = [(new + 0.1) / old for new, old in zip(new_grid, old_grid, strict=True)]
+    image = F.interpolate(image, scale_factor=scale,""")
 
 # %% gradient-cut
 """The numbers are right, but no gradient comes back to the old table: `.data` or `no_grad` cuts it off, and
 positions could not be trained at another size."""
-def resize_positions(positions, old_grid, new_grid):
-    image = positions.data.transpose(1, 2).reshape(1, -1, *old_grid)
-    image = F.interpolate(image, tuple(new_grid), mode="bicubic", align_corners=False)
-    return image.flatten(2).transpose(1, 2)
-
+replace("positions.mT", "positions.data.mT")
 
 # %% kept-from-an-earlier-call
 """After a step of training the old positions come back: you keep the resized table and do not look whether the positions
 have changed. Resize in every call."""
-_resized = {}
-
-
-def resize_positions(positions, old_grid, new_grid):
-    if tuple(old_grid) == tuple(new_grid):
-        return positions
-    key = (id(positions), tuple(old_grid), tuple(new_grid))
-    if key not in _resized:
-        image = positions.mT.unflatten(-1, tuple(old_grid))
-        image = F.interpolate(image, tuple(new_grid), mode="bicubic", align_corners=False)
-        _resized[key] = (positions, image.flatten(2).mT)  # the table too, so that its id is not given away
-    return _resized[key][1]
-
+replace("return image.flatten(2).mT", """key = (id(positions), tuple(old_grid), tuple(new_grid))
+    return _resized.setdefault(key, (positions, image.flatten(2).mT))[1]""")
+_resized = {}  # with the tables, so that no id is given away
 
 # %% float32-inside
 """Right to seven digits only: the positions pass through float32 on their way. Keep the dtype that they came in."""
-def resize_positions(positions, old_grid, new_grid):
-    if tuple(old_grid) == tuple(new_grid):
-        return positions
-    image = positions.float().mT.unflatten(-1, tuple(old_grid))
-    image = F.interpolate(image, tuple(new_grid), mode="bicubic", align_corners=False)
-    return image.flatten(2).mT.to(positions.dtype)
+replace("positions.mT", "positions.float().mT")
+replace("image.flatten(2).mT", "image.flatten(2).mT.to(positions.dtype)")

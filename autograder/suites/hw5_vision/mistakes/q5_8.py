@@ -1,88 +1,34 @@
 # %% layers-in-the-wrong-order
 """With one layer all is well, with two it is not: you multiply later layers from the right. What a later layer mixes has
 been mixed by the earlier ones, so it stands on the left."""
-def attention_rollout(weights):
-    N = weights[0].shape[-1]
-    I = torch.eye(N, dtype=weights[0].dtype, device=weights[0].device)
-    R = I
-    for layer in weights:
-        A = (layer.mean(1) + I) / 2
-        R = R @ A
-    return R[:, 0]
-
+replace("layer.mean(1) @ R + R", "R @ layer.mean(1) + R")
 
 # %% identity-left-out
 """You chain the attention alone. Half of what a layer gives comes along the residual road, from the token itself: mix each
 layer with the identity."""
-def attention_rollout(weights):
-    N = weights[0].shape[-1]
-    I = torch.eye(N, dtype=weights[0].dtype, device=weights[0].device)
-    R = I
-    for layer in weights:
-        A = layer.mean(1)
-        R = A @ R
-    return R[:, 0]
-
+replace("(layer.mean(1) @ R + R) / 2", "layer.mean(1) @ R")
 
 # %% not-halved
 """Your rows sum to 2, 4, 8 instead of 1: the identity is added and nothing divided by two."""
-def attention_rollout(weights):
-    N = weights[0].shape[-1]
-    I = torch.eye(N, dtype=weights[0].dtype, device=weights[0].device)
-    R = I
-    for layer in weights:
-        A = layer.mean(1) + I
-        R = A @ R
-    return R[:, 0]
-
+replace("(layer.mean(1) @ R + R) / 2", "layer.mean(1) @ R + R")
 
 # %% heads-added-up
 """Your rows sum to more than 1: the heads are added. Take their mean."""
-def attention_rollout(weights):
-    N = weights[0].shape[-1]
-    I = torch.eye(N, dtype=weights[0].dtype, device=weights[0].device)
-    R = I
-    for layer in weights:
-        A = (layer.sum(1) + I) / 2
-        R = A @ R
-    return R[:, 0]
-
+replace("layer.mean(1) @ R", "layer.sum(1) @ R")
 
 # %% column-instead-of-row
 """You return column 0: where token 0 went. Asked for is row 0: where the class token's content came from."""
-def attention_rollout(weights):
-    N = weights[0].shape[-1]
-    I = torch.eye(N, dtype=weights[0].dtype, device=weights[0].device)
-    R = I
-    for layer in weights:
-        A = (layer.mean(1) + I) / 2
-        R = A @ R
-    return R[:, :, 0]
-
+replace("return R[:, 0]", "return R[:, :, 0]")
 
 # %% last-row
 """You return the last row. The class token stands in front, so it is row 0."""
-def attention_rollout(weights):
-    N = weights[0].shape[-1]
-    I = torch.eye(N, dtype=weights[0].dtype, device=weights[0].device)
-    R = I
-    for layer in weights:
-        A = (layer.mean(1) + I) / 2
-        R = A @ R
-    return R[:, -1]
-
+replace("return R[:, 0]", "return R[:, -1]")
 
 # %% map-from-the-last-layer
 """You read the attention of the last encoder layer, averaged over its tokens. The probe has weights of its own, in
 `model.map_head.attn`."""
-def map_attention(model, images):
-    heard = []
-    hook = model.layers[-1].self_attn.register_forward_hook(lambda module, args, output: heard.append(output[1]))
-    with torch.no_grad():
-        model(images)
-    hook.remove()
-    return heard[0].mean((1, 2))
-
+replace("model.map_head.attn", "model.layers[-1].self_attn")
+replace("heard[0].mean(1)[:, 0]", "heard[0].mean((1, 2))")
 
 # %% map-scores-instead-of-weights
 """Your map has negative numbers, and rows do not sum to 1: these are the scores before the softmax."""
@@ -98,116 +44,54 @@ def map_attention(model, images):
     hook.remove()
     return scores.mean(1)
 
-
 # %% map-tokens-without-norm
 """Your tokens are those in front of the model's last norm: the probe sees other ones in the model. Take what goes into
 the MAP head."""
-def map_attention(model, images):
-    tokens = []
-    hook = model.norm.register_forward_pre_hook(lambda module, args: tokens.append(args[0]))
-    with torch.no_grad():
-        model(images)
-        probe = model.map_head.probe.expand(len(images), -1, -1)
-        weights = model.map_head.attn(probe, tokens[0], tokens[0])[1]
-    hook.remove()
-    return weights.mean(1)[:, 0]
-
+replace("model.map_head.attn.register_forward_hook(lambda module, args, output: heard.append(output[1]))",
+        "model.norm.register_forward_pre_hook(lambda module, args: heard.append(args[0]))")
+replace("heard[0].mean(1)",
+        "model.map_head.attn(model.map_head.probe.expand(len(images), -1, -1), heard[0], heard[0])[1].detach().mean(1)")
 
 # %% largest-head
 """You take the largest weight over the heads. Asked for is their mean."""
-def attention_rollout(weights):
-    I = torch.eye(weights[0].shape[-1], dtype=weights[0].dtype, device=weights[0].device)
-    R = I
-    for layer in weights:
-        R = (layer.amax(1) + I) / 2 @ R
-    return R[:, 0]
-
+replace("layer.mean(1) @ R", "layer.amax(1) @ R")
 
 # %% first-head
 """Only the first head counts in your rollout. Take the mean over the heads."""
-def attention_rollout(weights):
-    I = torch.eye(weights[0].shape[-1], dtype=weights[0].dtype, device=weights[0].device)
-    R = I
-    for layer in weights:
-        R = (layer[:, 0] + I) / 2 @ R
-    return R[:, 0]
-
+replace("layer.mean(1) @ R", "layer[:, 0] @ R")
 
 # %% mean-of-all-rows
 """You return the mean of all rows. Asked for is row 0, the class token's."""
-def attention_rollout(weights):
-    I = torch.eye(weights[0].shape[-1], dtype=weights[0].dtype, device=weights[0].device)
-    R = I
-    for layer in weights:
-        R = (layer.mean(1) + I) / 2 @ R
-    return R.mean(1)
-
+replace("return R[:, 0]", "return R.mean(1)")
 
 # %% hook-left-in-the-model
 """Your hook stays in the model: it goes on listening in every later call, and keeps what it hears. Take it away."""
-def map_attention(model, images):
-    heard = []
-    model.map_head.attn.register_forward_hook(lambda module, args, output: heard.append(output[1]))
-    with torch.no_grad():
-        model(images)
-    return heard[0].mean(1)[:, 0]
-
+replace("hook.remove()", "")
 
 # %% evaluation-mode-left
 """The model comes back in evaluation mode, whatever mode it was in. Put it back into the mode that it had."""
-def map_attention(model, images):
-    heard = []
-    model.eval()
-    hook = model.map_head.attn.register_forward_hook(lambda module, args, output: heard.append(output[1]))
-    with torch.no_grad():
-        model(images)
-    hook.remove()
-    return heard[0].mean(1)[:, 0]
-
+replace("heard = []", """heard = []
+    model.eval()""")
 
 # %% parameters-frozen
 """After your function no parameter wants a gradient any more, and the model cannot be trained further. `torch.no_grad()`
 is enough."""
-def map_attention(model, images):
-    heard = []
-    hook = model.map_head.attn.register_forward_hook(lambda module, args, output: heard.append(output[1]))
-    model.requires_grad_(False)
-    model(images)
-    hook.remove()
-    return heard[0].mean(1)[:, 0]
-
+replace("with torch.no_grad():", """model.requires_grad_(False)
+    if True:""")
 
 # %% gradients-switched-off-for-good
 """`torch.set_grad_enabled(False)` holds until it is undone, and all later training fails. Use `with torch.no_grad():`."""
-def map_attention(model, images):
-    heard = []
-    hook = model.map_head.attn.register_forward_hook(lambda module, args, output: heard.append(output[1]))
-    torch.set_grad_enabled(False)
-    model(images)
-    hook.remove()
-    return heard[0].mean(1)[:, 0]
-
+replace("with torch.no_grad():", """torch.set_grad_enabled(False)
+    if True:""")
 
 # %% training-mode-always
 """The model comes back in training mode, also if it was in evaluation mode. Put it back into the mode that it had."""
-def map_attention(model, images):
-    heard = []
-    model.eval()
-    hook = model.map_head.attn.register_forward_hook(lambda module, args, output: heard.append(output[1]))
-    with torch.no_grad():
-        model(images)
-    hook.remove()
-    model.train()
-    return heard[0].mean(1)[:, 0]
-
+replace("heard = []", """heard = []
+    model.eval()""")
+replace("hook.remove()", """hook.remove()
+    model.train()""")
 
 # %% all-hooks-removed
 """You take away all hooks of the attention, those of other people too. `register_forward_hook` gives you a handle;
 remove your own with it."""
-def map_attention(model, images):
-    heard = []
-    model.map_head.attn.register_forward_hook(lambda module, args, output: heard.append(output[1]))
-    with torch.no_grad():
-        model(images)
-    model.map_head.attn._forward_hooks.clear()
-    return heard[0].mean(1)[:, 0]
+replace("hook.remove()", "model.map_head.attn._forward_hooks.clear()")

@@ -2,11 +2,10 @@
 
 import torch
 
-from course_utils.beside import run_beside
-from course_utils.checking import check, same, tensor
-from course_utils.expecting import expect_value_error, raises_value_error
-from course_utils.layouts import call_with_views
-from course_utils.second_looks import call_twice
+from course_utils.checking.beside import run_beside
+from course_utils.checking.compare import check, same, tensor
+from course_utils.checking.raises import expect_value_error, raises_value_error
+from course_utils.instruments.calls import call_twice, call_with_views
 
 F64 = torch.float64
 

@@ -3,7 +3,7 @@
 import torch
 import torch.nn.functional as F
 
-from course_utils.checking import check, same, tensor
+from course_utils.checking.compare import check, same, tensor
 
 F64 = torch.float64
 P, C, D = 2, 3, 5

@@ -2,9 +2,9 @@
 
 import torch
 
-from course_utils.beside import run_beside
-from course_utils.checking import check, same, tensor
-from course_utils.second_looks import resize_after_a_step
+from course_utils.checking.beside import run_beside
+from course_utils.checking.compare import check, same, tensor
+from course_utils.hw5.attention_runs import resize_after_a_step
 
 F64 = torch.float64
 

@@ -2,7 +2,7 @@
 
 import torch
 
-from course_utils.checking import check, same, tensor
+from course_utils.checking.compare import check, same, tensor
 
 F64 = torch.float64
 D, H = 6, 3

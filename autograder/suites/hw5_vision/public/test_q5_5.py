@@ -3,8 +3,8 @@
 import torch
 import torch.nn.functional as F
 
-from course_utils.checking import check, same, tensor
-from course_utils.expecting import expect_value_error, raises_value_error
+from course_utils.checking.compare import check, same, tensor
+from course_utils.checking.raises import expect_value_error, raises_value_error
 
 F64 = torch.float64
 SIDE, P, C, D, H, WIDTH, LAYERS, CLASSES = 6, 2, 3, 8, 2, 10, 2, 5

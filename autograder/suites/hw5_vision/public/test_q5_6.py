@@ -3,10 +3,10 @@
 import torch
 import torch.nn.functional as F
 
-from course_utils.beside import run_beside
-from course_utils.checking import check, number, same
-from course_utils.training_watch import parameters_left_alone, watch_evaluation, watch_training
-from course_utils.vision import evaluate_marked
+from course_utils.checking.beside import run_beside
+from course_utils.checking.compare import check, number, same
+from course_utils.hw5.training_watch import parameters_left_alone, watch_evaluation, watch_training
+from course_utils.hw5.vision import evaluate_marked
 
 CLASSES = 10
 WEIGHT = torch.randn(CLASSES, 36, generator=torch.Generator().manual_seed(63))  # of a linear model of the task below

@@ -3,12 +3,12 @@
 import pytest
 import torch
 
-from course_utils.beside import run_beside
-from course_utils.bias_experiments import read_efficiency
-from course_utils.checking import check
-from course_utils.cnn_facts import cnn_facts
-from course_utils.efficiency_facts import efficiency, efficiency_plan
-from course_utils.vision import build
+from course_utils.checking.beside import run_beside
+from course_utils.checking.compare import check
+from course_utils.hw5.bias_experiments import read_efficiency
+from course_utils.hw5.cnn_facts import cnn_facts
+from course_utils.hw5.efficiency_runs import efficiency, efficiency_plan
+from course_utils.hw5.vision import build
 
 
 def test_logits(SmallCNN):

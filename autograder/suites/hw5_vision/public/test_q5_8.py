@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from course_utils.beside import run_beside
-from course_utils.checking import check, same, tensor
-from course_utils.second_looks import look_and_leave, made_audible
+from course_utils.checking.beside import run_beside
+from course_utils.checking.compare import check, same, tensor
+from course_utils.hw5.attention_runs import look_and_leave, made_audible
 
 F64 = torch.float64
 SIZES = {"image_size": 6, "patch": 2, "channels": 1, "d_model": 8, "n_heads": 2, "d_ff": 12, "n_layers": 2,

@@ -24,7 +24,7 @@ def evaluate(model, loader):
 """Counts steps instead of epochs, torch's one-cycle schedule; the evaluation gives the mode back as it found it."""
 from itertools import cycle, islice
 
-from course_utils.training import autocast_for, progress, to_device
+from course_utils.notebook.training import autocast_for, progress, to_device
 
 
 def train_classifier(model, loader, steps=None, max_rate=4e-3, weight_decay=0.01):
@@ -95,7 +95,7 @@ def evaluate(model, loader):
 
 # %% warm-up-and-cosine-by-lambda
 """A LambdaLR with warm-up and cosine, two groups of parameters, a dict of curves as the result."""
-from course_utils.training import autocast_for, progress, to_device
+from course_utils.notebook.training import autocast_for, progress, to_device
 
 
 def train_classifier(model, loader, epochs=1, rate=2e-3, decay=0.05, verbose=True):

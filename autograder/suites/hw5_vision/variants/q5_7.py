@@ -1,8 +1,8 @@
 # %% le-net
 """Kernels of size 5, tanh, average pooling, linear layers behind a flatten; the accuracies are tuples."""
 from course_utils.data import mnist5k
-from course_utils.training import loader
-from course_utils.vision import SMALL, LongEpoch
+from course_utils.hw5.vision import SMALL, LongEpoch
+from course_utils.notebook.training import loader
 
 
 class SmallCNN(nn.Module):
@@ -34,8 +34,8 @@ def data_efficiency(sizes, n_steps=110):
 # %% strides-and-batch-norm
 """Strides instead of pooling, batch norm, the maximum over all places; accuracies by size inside."""
 from course_utils.data import mnist5k
-from course_utils.training import loader
-from course_utils.vision import SMALL, LongEpoch
+from course_utils.hw5.vision import SMALL, LongEpoch
+from course_utils.notebook.training import loader
 
 
 class SmallCNN(nn.Sequential):
@@ -66,7 +66,7 @@ def data_efficiency(sizes, steps=120, seed=3):
 """A residual road around the second convolution, GELU, max pooling as modules; batches drawn here, size by size,
 results as 0-dim tensors in a list."""
 from course_utils.data import mnist5k
-from course_utils.vision import SMALL
+from course_utils.hw5.vision import SMALL
 
 
 class SmallCNN(nn.Module):

@@ -55,7 +55,7 @@ class Gate(nn.Module):
 # ## 9.3 A kernel
 # A function of the width that gives back a function of two vectors: exp(-|x - y|^2 / (2 width^2)).
 
-# %% question="q9_3" points=20 minutes=5 difficulty=1
+# %% question="q9_3" points=20 minutes=5 difficulty=1 uses=["q9_1", "q9_2"]
 def make_kernel(width: float):
     """A Gaussian kernel of that width."""
     # BEGIN SOLUTION

@@ -2,7 +2,7 @@
 
 import torch
 
-from course_utils.checking import number, same
+from course_utils.checking.compare import number, same
 
 
 def test_values(describe, reference, rng):

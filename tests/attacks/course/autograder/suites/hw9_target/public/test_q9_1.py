@@ -2,7 +2,7 @@
 
 import torch
 
-from course_utils.checking import same
+from course_utils.checking.compare import same
 
 F64 = torch.float64
 

@@ -4,7 +4,7 @@ import math
 
 import torch
 
-from course_utils.checking import check, number, same
+from course_utils.checking.compare import check, number, same
 
 F64 = torch.float64
 

@@ -1,6 +1,6 @@
 """Public checks of q9_4."""
 
-from course_utils.checking import same
+from course_utils.checking.compare import same
 
 
 def test_three_numbers(describe):

@@ -1,0 +1,98 @@
+"""The operations of torch that a vault runs: a list, and nothing that is not on it.
+
+Names of aten's that are not made of others. Where a function of torch is, a box takes it apart and asks for the parts.
+They compute: none reads a file, loads code, registers anything, or reaches memory that is not its tensors'.
+`tests/box/test_operations.py` goes through everything that torch has registered.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import torch
+
+VIEWS = """
+alias as_strided diagonal expand permute select slice split split_with_sizes squeeze t transpose unbind unfold
+unsqueeze unsafe_split unsafe_split_with_sizes view view_as_complex view_as_real _conj _neg_view detach lift
+lift_fresh _unsafe_view
+"""
+MAKING = """
+arange empty empty_like empty_permuted empty_strided eye full full_like linspace logspace new_empty new_empty_strided
+new_full new_ones new_zeros ones ones_like scalar_tensor tril_indices triu_indices zeros zeros_like
+_efficientzerotensor bartlett_window blackman_window hamming_window hann_window kaiser_window fft_fftfreq fft_rfftfreq
+range
+"""
+COPYING = """
+_reshape_copy _to_copy block_diag cat clone complex constant_pad_nd copy diag_embed diagonal_scatter flip
+lift_fresh_copy narrow_copy pixel_shuffle pixel_unshuffle channel_shuffle polar reflection_pad1d reflection_pad2d
+reflection_pad3d repeat replication_pad1d replication_pad2d replication_pad3d roll rot90 select_scatter slice_scatter
+stack as_strided_scatter _pack_padded_sequence _conj_physical tril triu
+"""
+ELEMENTWISE = """
+abs acos acosh add addcdiv addcmul angle asin asinh atan atan2 atanh bitwise_and bitwise_left_shift bitwise_not
+bitwise_or bitwise_right_shift bitwise_xor ceil celu clamp clamp_max clamp_min copysign cos cosh deg2rad digamma div
+elu eq erf erfc erfinv exp exp2 expm1 fill floor floor_divide fmax fmin fmod frac frexp gcd ge gelu glu gt hardshrink
+hardsigmoid hardswish hardtanh heaviside hypot i0 igamma igammac isinf isnan isneginf isposinf lcm ldexp le leaky_relu
+lerp lgamma log log10 log1p log2 log_sigmoid_forward logaddexp logaddexp2 logical_and logical_not logical_or
+logical_xor logit lt masked_fill maximum minimum mish mul mvlgamma nan_to_num ne neg nextafter polygamma pow
+_prelu_kernel rad2deg reciprocal relu remainder round rsqrt rsub sgn sigmoid sign signbit silu sin sinc sinh softplus
+softshrink special_entr special_erfcx special_i0e special_i1 special_i1e special_log_ndtr special_ndtri
+special_xlog1py special_zeta sqrt sub tan tanh threshold trunc where xlogy zero
+"""
+REDUCING = """
+_aminmax _assert_async _is_all_true _is_any_true
+_linalg_check_errors _local_scalar_dense _log_softmax _logcumsumexp _safe_softmax
+_softmax all amax amin aminmax any argmax argmin count_nonzero cummax cummin _cummax_helper _cummin_helper cumprod
+cumsum dist equal histc kthvalue logcumsumexp logsumexp max mean median min mode nanmedian nansum norm prod sort std
+std_mean sum topk trace var var_mean linalg_vector_norm
+"""
+PRODUCTS = """
+_addmm_activation _cdist_forward _euclidean_dist _int_mm _pdist_forward _trilinear addbmm addmm addmv addr baddbmm bmm
+dot linalg_cross mm mv vdot
+"""
+PICKING = """
+_index_put_impl _unsafe_index _unsafe_index_put bincount bucketize embedding gather index index_add index_copy
+index_fill index_put index_reduce index_select isin masked_scatter masked_select nonzero nonzero_static put
+repeat_interleave scatter scatter_add scatter_reduce searchsorted take unique_consecutive unique_dim _unique _unique2
+"""
+LAYERS = """
+_adaptive_avg_pool2d _adaptive_avg_pool3d _convolution _embedding_bag _embedding_bag_forward_only _fused_sdp_choice
+_native_batch_norm_legit _native_batch_norm_legit_no_training _slow_conv2d_forward _upsample_bicubic2d_aa
+_upsample_bilinear2d_aa _upsample_nearest_exact1d _upsample_nearest_exact2d _weight_norm_interface adaptive_max_pool2d
+affine_grid_generator avg_pool2d avg_pool3d binary_cross_entropy binary_cross_entropy_with_logits col2im convolution
+conv_tbc embedding_renorm grid_sampler_2d huber_loss im2col max_pool2d_with_indices max_pool3d_with_indices
+mkldnn_rnn_layer mse_loss native_batch_norm native_dropout native_group_norm native_layer_norm nll_loss2d_forward
+nll_loss_forward renorm slow_conv_dilated2d slow_conv_transpose2d smooth_l1_loss soft_margin_loss upsample_bicubic2d
+upsample_bilinear2d upsample_linear1d upsample_nearest1d upsample_nearest2d
+"""
+RANDOM = """
+bernoulli binomial cauchy exponential geometric log_normal multinomial normal normal_functional poisson rand rand_like
+randint randint_like randn randn_like random randperm rrelu_with_noise uniform
+"""
+ALGEBRA = """
+_fft_c2c _fft_c2r _fft_r2c _linalg_det _linalg_eigh _linalg_eigvals _linalg_slogdet _linalg_solve_ex _linalg_svd
+cholesky cholesky_inverse cholesky_solve geqrf linalg_cholesky_ex linalg_eig linalg_householder_product linalg_inv_ex
+linalg_ldl_factor_ex linalg_lstsq linalg_lu linalg_lu_factor_ex linalg_lu_solve linalg_matrix_exp linalg_pinv
+linalg_qr linalg_solve_triangular lu_unpack triangular_solve
+"""
+# Of these the vault runs the same in place, too; of views it does not, since a box would not learn of the new shape.
+IN_PLACE = (COPYING, ELEMENTWISE, REDUCING, PRODUCTS, PICKING, LAYERS, RANDOM)
+GROUPS = (VIEWS, MAKING, COPYING, ELEMENTWISE, REDUCING, PRODUCTS, PICKING, LAYERS, RANDOM, ALGEBRA)
+
+NAMES = frozenset(" ".join(GROUPS).split()) | frozenset(f"{name}_" for name in " ".join(IN_PLACE).split())
+
+
+@lru_cache(maxsize=4096)
+def is_allowed(func: Any) -> bool:
+    """Whether a vault runs it: on the list, none that would run others unseen, nor resize its arguments."""
+    into = any(argument.is_out for argument in func._schema.arguments)
+    return bool(
+        func.namespace == "aten" and func.overloadpacket.__name__ in NAMES and not into and not is_composite(func)
+    )
+
+
+@lru_cache(maxsize=4096)
+def is_composite(func: Any) -> bool:
+    """Whether it is made of other operations, which a box asks for one by one."""
+    return bool(torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), "CompositeImplicitAutograd"))

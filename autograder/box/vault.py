@@ -1,0 +1,425 @@
+"""The vault: a process that holds the numbers of a watched call, runs the operations it is asked for, and counts them.
+
+It is boxed like student code, but never runs any: the box has handles and asks for operations by name. Whatever thread,
+library or trick student code uses, it cannot compute on numbers that it does not have, so what is counted here is what
+was done. The judge puts the inputs in, and takes results and counts out, over a channel of its own.
+"""
+
+from __future__ import annotations
+
+import math
+import select
+import socket
+import struct
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgpack  # type: ignore[import-untyped]
+import torch
+from torch import Tensor
+from torch.nn.attention import SDPBackend
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_map
+from torch.utils.flop_counter import flop_registry
+
+from autograder.box import protocol, wire
+from autograder.box.operations import is_allowed, is_composite
+from autograder.box.wire import WireError
+
+LARGEST = 2**24  # numbers of one tensor
+MOST = 20_000  # tensors at a time
+ROOM = 2**30  # bytes of all of them
+FEW, READS = 4, 64  # numbers may be read out of small and large inputs
+OPERATIONS = 200_000  # of one call
+FACTORS = 2**20  # numbers of factors that are kept for the judge
+STEPS = ("arange", "range")  # how many numbers they give follows from a quotient
+PRODUCTS = {"mul", "mul_", "bmm", "mm", "addmm", "baddbmm", "addbmm", "mv", "addmv", "dot", "vdot", "addcmul"}
+# Operations whose result's size follows from values: at most how many numbers it has.
+BY_VALUES: dict[str, Callable[..., float]] = {
+    "nonzero": lambda x: x.numel() * x.dim(),
+    "masked_select": lambda x, mask: math.prod(torch.broadcast_shapes(x.shape, mask.shape)),
+    "repeat_interleave": lambda repeats, **_: repeats.double().sum().item(),
+    "bincount": lambda x, weights=None, minlength=0: max(x.double().max().item() if len(x) else 0, minlength) + 1,
+    **dict.fromkeys(
+        ("_unique", "_unique2", "unique_dim", "unique_consecutive", "equal"), lambda x, *_, **__: x.numel()
+    ),
+}
+
+
+class Refused(Exception):
+    """What a watched call may not do; the text tells the student."""
+
+
+@dataclass
+class Tally:
+    """What was asked for since the judge last looked."""
+
+    flops: int = 0
+    largest: int = 0  # numbers of the largest tensor that was made
+    made: int = 0  # numbers of all of them
+    read: int = 0  # numbers that were read out
+    brought: int = 0  # numbers that were brought in
+    names: Counter[str] = field(default_factory=Counter)  # operations, by name
+    refused: str = ""  # why the call cannot be believed, if so
+    factors: list[Tensor] = field(default_factory=list)  # what went into products, where the judge wants it
+
+    def to_data(self) -> dict[str, Any]:
+        """For the judge."""
+        return {**vars(self), "names": dict(self.names.most_common(2_000))}
+
+
+def run(func: Any, args: list[Any], kwargs: dict[str, Any], tally: Tally) -> Any:
+    """One operation, where it is on the list and its result is not too large; counted."""
+    name = func.overloadpacket.__name__
+    if not is_allowed(func):
+        raise Refused(f"it asks for torch's `{name}`, which is not run there")
+    if name in BY_VALUES:
+        if not BY_VALUES[name](*args, **kwargs) <= LARGEST:
+            raise Refused(f"`{name}` of this is larger than a watched call may make")
+    elif _bound(args, kwargs) > LARGEST or name in STEPS:
+        _look_ahead(func, args, kwargs)
+    known = {_memory(leaf) for leaf in wire.leaves((args, kwargs)) if isinstance(leaf, Tensor)}
+    result = func(*args, **kwargs)
+    tally.names[name] += 1
+    formula = flop_registry.get(func.overloadpacket)
+    if formula is not None:
+        tally.flops += int(formula(*args, **kwargs, out_val=result))
+    for leaf in wire.leaves(result):
+        if isinstance(leaf, Tensor) and _memory(leaf) not in known:
+            tally.largest = max(tally.largest, leaf.numel())
+            tally.made += leaf.numel()
+            if name.startswith(("empty", "new_empty")):
+                leaf.zero_()  # what happens to lie in memory is nobody's business
+    return result
+
+
+class _Counting(TorchDispatchMode):
+    """Counts what is done while this is on; a function that is made of others is taken apart."""
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False  # to skip the compiler, torch imports it: seconds in every new process
+
+    def __init__(self, tally: Tally) -> None:
+        super().__init__()
+        self._tally = tally
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        if is_composite(func):
+            with self:
+                return func.decompose(*args, **kwargs)
+        return run(func, list(args), kwargs, self._tally)
+
+
+@contextmanager
+def counted() -> Iterator[Tally]:
+    """Count what is done inside: for work that is done elsewhere for a watched call."""
+    tally = Tally()
+    with torch.inference_mode(), _Counting(tally):
+        yield tally
+
+
+def _bound(args: Any, kwargs: Any) -> int:
+    """No result has more numbers than this, as a rule far fewer: sizes multiply, and lengths are at most added to."""
+    bound = 1
+    for leaf in wire.leaves((args, kwargs)):
+        if isinstance(leaf, Tensor):
+            bound *= math.prod(max(size, 1) for size in leaf.shape)
+        elif type(leaf) is int:
+            bound *= abs(leaf) + 1
+        elif type(leaf) is float:
+            bound *= int(min(abs(leaf), 1e18)) + 2 if leaf == leaf else 1
+        if bound > LARGEST:
+            return bound
+    return bound
+
+
+def _look_ahead(func: Any, args: Any, kwargs: Any) -> None:
+    """Refuse a result that would be too large, before anything is allocated for it."""
+    if any(argument.name == "device" for argument in func._schema.arguments):
+        kwargs = {**kwargs, "device": torch.device("meta")}
+    try:
+        result = func(*tree_map(_empty, [_as_places(value) for value in args]), **tree_map(_empty, kwargs))
+    except NotImplementedError:
+        raise Refused(f"how large a result of `{func.overloadpacket.__name__}` would be cannot be told") from None
+    for leaf in wire.leaves(result):
+        if isinstance(leaf, Tensor) and leaf.untyped_storage().nbytes() > LARGEST * leaf.dtype.itemsize:
+            raise Refused(f"a tensor of {list(leaf.shape)} is larger than a watched call may make")
+
+
+def _empty(value: Any) -> Any:
+    """A tensor's form without its numbers."""
+    if isinstance(value, Tensor):
+        return torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device="meta")
+    return value
+
+
+def _as_places(value: Any) -> Any:
+    """An index with the places that its masks pick, in the place of the masks."""
+    if isinstance(value, list) and any(map(_is_mask, value)):
+        return [x for one in value for x in (one.nonzero().unbind(1) if _is_mask(one) else [one])]
+    return value
+
+
+def _is_mask(value: Any) -> bool:
+    return isinstance(value, Tensor) and value.dtype in (torch.bool, torch.uint8)
+
+
+class Vault:
+    """The tensors of a session, and what has been done with them."""
+
+    def __init__(self) -> None:
+        self.tally = Tally()
+        self._request: list[Tensor] = []  # the tensors of the request at hand
+        self._last = 0  # numbers are not used again: code may keep what it made in an earlier call
+        self._tensors: dict[int, Tensor] = {}
+        self._secret: dict[int, bool] = {}  # memory -> whether what the judge has put in could be read off it
+        self._room = 0  # bytes that were given out since it was last counted how many are in use
+        self.begin(0, 0, 0)
+
+    # what the judge asks for
+
+    def answer_judge(self, message: dict[str, Any]) -> Any:
+        """The reply to a request of the judge's."""
+        match message["op"]:
+            case "resume":
+                self._going_on = True
+                return None
+            case "begin":
+                return self.begin(message["seed"], message["reads"], message["brings"], message["factors"])
+            case "hold":
+                return [self._hold_input(tensor) for tensor in message["tensors"]]
+            case "keep":  # what was made elsewhere of these tensors
+                secret = self._is_secret([self._tensors[number] for number in message["of"]])
+                return [self._keep(tensor, secret) for tensor in message["tensors"]]
+            case "count":
+                self._going_on = False  # what goes on in the box after its call is of no account
+                tally, self.tally = self.tally, Tally()
+                return tally.to_data() | {"changed": self._changed()}
+            case "fetch":
+                return [_whole(self._tensors[number]) for number in message["handles"]]
+        raise WireError(f"no operation {message['op']}")
+
+    def begin(self, seed: int, reads: int | None, brings: int, factors: bool = False) -> None:
+        """Forget what the judge has put in and what came of it.
+
+        `reads` and `brings` are the numbers that a call may read out and bring in. Without `reads` it is a handful, and
+        never more than a quarter of what the judge has put in. With `factors` what goes into products is kept.
+        """
+        self._tensors = {n: x for n, x in self._tensors.items() if not self._secret.get(_memory(x), True)}
+        self._secret = {_memory(x): False for x in self._tensors.values()}
+        self._inputs: list[tuple[int, Tensor]] = []
+        self._going_on = False
+        self._secrets = 0  # numbers that the judge has put in
+        self._reads, self._brings, self._factors = reads, brings, factors
+        self.tally = Tally()
+        torch.default_generator.manual_seed(seed)
+
+    def _hold_input(self, tensor: Tensor) -> int:
+        secret = tensor.is_floating_point() or tensor.is_complex()  # masks and ids are no secrets
+        self._secrets += tensor.numel() if secret else 0
+        number = self._keep(tensor, secret)
+        self._inputs.append((number, tensor.clone()))
+        return number
+
+    def _changed(self) -> list[int]:
+        """The inputs that are no longer as the judge has put them in."""
+        return [number for number, was in self._inputs if not _same(self._tensors.get(number), was)]
+
+    # what the box asks for
+
+    def answer_box(self, data: bytes) -> bytes:
+        """The reply to a request of the box's; whatever goes wrong becomes a reply too."""
+        try:
+            with torch.inference_mode():
+                reply = [True, self._answer(self._read(data))]
+            return msgpack.packb(reply, default=wire.plain)
+        except Refused as error:
+            return self._refusal(error)
+        except Exception as error:
+            try:
+                self._note_read(1, self._request)  # whether an operation fails tells something, too
+            except Refused as refused:
+                return self._refusal(refused)
+            return msgpack.packb([False, type(error).__name__, str(error)[:2_000]])
+
+    def _refusal(self, error: Refused) -> bytes:
+        self.tally.refused = self.tally.refused or str(error)
+        return msgpack.packb([False, "RuntimeError", str(error)])
+
+    def _answer(self, request: Any) -> Any:
+        if sum(self.tally.names.values()) > OPERATIONS:
+            raise Refused(f"it asks for more than {OPERATIONS} operations")
+        if not self._going_on and not (request[0] == "read" and not self._is_secret([request[1]])):
+            raise WireError("no watched call is going on")
+        match request:
+            case ["run", str(name), str(overload), list(args), dict(kwargs), list(gone)]:
+                for number in gone:
+                    self._tensors.pop(number, None)
+                return self._run(name, overload, args, kwargs)
+            case ["read", Tensor() as tensor]:
+                self._note_read(tensor.numel(), [tensor])
+                return wire.numbers(tensor.resolve_conj().resolve_neg())
+            case ["settle", Tensor() as tensor]:
+                return wire.new(self._keep(tensor, self._is_secret([tensor])), tensor)
+            case ["bring", Tensor() as tensor]:
+                self._note_brought(tensor.numel())
+                return wire.new(self._keep(tensor, False), tensor)
+            case ["own", Tensor() as tensor]:  # a parameter or buffer of a module that the judge has asked for
+                return wire.new(self._keep(tensor, False), tensor)
+        raise WireError("a request that is none")
+
+    def _run(self, name: str, overload: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        packet = getattr(torch.ops.aten, name, None)
+        func = getattr(packet, overload, None) if isinstance(packet, torch._ops.OpOverloadPacket) else None
+        if not isinstance(func, torch._ops.OpOverload):
+            raise Refused(f"it asks for `{name}`, which is no operation of torch's")
+        if name == "_fused_sdp_choice":
+            self.tally.names[name] += 1
+            return SDPBackend.MATH.value  # not by one operation that would hide all others
+        if self._factors and name in PRODUCTS:
+            self._note_factors(args)
+        result = run(func, args, kwargs, self.tally)
+        leaves = wire.leaves((args, kwargs))
+        given = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
+        if torch.Tag.dynamic_output_shape in func.tags and (name != "index" or any(map(_is_mask, args[1]))):
+            self._note_read(1, given)  # the result's shape tells something
+        return self._lower(result, leaves, given, self._is_secret(given))
+
+    def _is_secret(self, tensors: list[Tensor]) -> bool:
+        return any(self._secret.get(_memory(tensor), True) for tensor in tensors)
+
+    def _lower(self, value: Any, leaves: list[Any], given: list[Tensor], secret: bool) -> Any:
+        if isinstance(value, Tensor):
+            for place, leaf in enumerate(leaves):
+                if leaf is value:  # an operation in place
+                    self._secret[_memory(value)] = secret
+                    return wire.same(place)
+            shared = any(_memory(tensor) == _memory(value) for tensor in given)
+            return wire.new(self._keep(value, secret or (shared and self._secret.get(_memory(value), True))), value)
+        if isinstance(value, list | tuple):
+            return [self._lower(item, leaves, given, secret) for item in value]
+        if isinstance(value, bool | int | float | complex):
+            self._note_read(1, given)
+        return value
+
+    def _read(self, data: bytes) -> Any:
+        self._request = []
+        return msgpack.unpackb(data, ext_hook=self._lift, strict_map_key=True, max_ext_len=wire.MAX_BYTES)
+
+    def _lift(self, code: int, data: bytes) -> Any:
+        if code == wire.HANDLE:
+            number = struct.unpack("<Q", data)[0]
+            if number not in self._tensors:
+                raise WireError("no such tensor")
+            self._request.append(self._tensors[number])
+            return self._tensors[number]
+        if code == wire.VIEW:
+            number, shape, strides, offset = wire.view_of(data)
+            if number not in self._tensors:
+                raise WireError("no such tensor")
+            self._request.append(self._tensors[number])
+            return self._tensors[number].as_strided(shape, strides, offset)
+        if code == wire.NUMBERS:
+            return wire.tensor_of(data).clone()
+        if code == wire.DEVICE:
+            return torch.device("cpu")
+        return wire.lifted(code, data)
+
+    def _keep(self, tensor: Tensor, secret: bool) -> int:
+        self._secret[_memory(tensor)] = secret
+        if len(self._tensors) >= MOST:
+            raise Refused(f"it holds more than {MOST} tensors at a time")
+        self._room += tensor.untyped_storage().nbytes()
+        if self._room > ROOM:
+            self._room = sum({_memory(x): x.untyped_storage().nbytes() for x in self._tensors.values()}.values())
+            if self._room > ROOM:
+                raise Refused(f"it holds more than {ROOM >> 20} MB at a time")
+        self._last += 1
+        self._tensors[self._last] = tensor
+        return self._last
+
+    def _note_read(self, count: int, given: list[Tensor]) -> None:
+        if not self._is_secret(given):
+            return
+        self.tally.read += count
+        most = max(FEW, min(READS, self._secrets // 4)) if self._reads is None else self._reads
+        if self.tally.read > most:
+            raise Refused(
+                f"it reads more than {most} numbers out of its tensors (.item(), .tolist(), .numpy() or a "
+                "comparison): work on whole tensors"
+            )
+
+    def _note_factors(self, args: list[Any]) -> None:
+        factors = [x for x in args if isinstance(x, Tensor) and x.is_floating_point()]
+        if sum(x.numel() for x in (*self.tally.factors, *factors)) > FACTORS:
+            raise Refused("its products are larger than this call may make")
+        self.tally.factors += [x.to(torch.float64, copy=True) for x in factors]
+
+    def _note_brought(self, count: int) -> None:
+        self.tally.brought += count
+        if self.tally.brought > self._brings:
+            raise Refused(
+                f"it brings more than {self._brings} numbers of its own into its tensors: make them from the inputs, "
+                "or with functions such as torch.arange"
+            )
+
+
+def _whole(tensor: Tensor) -> Tensor:
+    """A tensor for the judge, in memory of its own; a view can have more numbers than its memory."""
+    if tensor.numel() > LARGEST:
+        raise WireError("a result that is too large")
+    return tensor.resolve_conj().resolve_neg().clone()
+
+
+def _memory(tensor: Tensor) -> int:
+    """What tells whether two tensors share their memory."""
+    return tensor.untyped_storage()._cdata
+
+
+def _same(now: Tensor | None, was: Tensor) -> bool:
+    if now is None:
+        return True
+    with torch.inference_mode():
+        left, right = now.contiguous().reshape(-1).view(torch.uint8), was.contiguous().reshape(-1).view(torch.uint8)
+        return now.shape == was.shape and now.dtype == was.dtype and torch.equal(left, right)
+
+
+def serve(judge: socket.socket, box: socket.socket) -> None:
+    """Answer both until the judge hangs up; for a process of its own."""
+    torch.set_num_threads(1)
+    vault = Vault()
+    listening = {judge, box}
+    while True:
+        ready, _, _ = select.select(list(listening), [], [])
+        if judge in ready:
+            frame = _judges_frame(judge)
+            if frame is None:
+                return
+            header, message, _ = protocol.unpack(frame, protocol.TO_BOX)
+            try:
+                reply: dict[str, Any] = {"value": vault.answer_judge(message)}
+            except Exception as error:
+                reply = {"error": {"kind": "no data", "types": [type(error).__name__], "message": str(error)[:500],
+                                   "cell": None, "line": None, "source": ""}}  # fmt: skip
+            judge.sendall(protocol.pack(reply, header.nonce, header.sequence, protocol.TO_JUDGE))
+        elif box in ready:
+            data = wire.receive(box)
+            if data is None:
+                listening.discard(box)
+                continue
+            with suppress(OSError):
+                wire.send(box, vault.answer_box(data))
+
+
+def _judges_frame(connection: socket.socket) -> bytearray | None:
+    head = wire.exactly(connection, protocol.HEADER.size)
+    if head is None:
+        return None
+    header = protocol.read_header(head, protocol.TO_BOX)
+    body = wire.exactly(connection, header.body)
+    return None if body is None else bytearray(head + body)

@@ -1,0 +1,50 @@
+"""How much a feedback page tells of hidden cases. Public cases always show everything: students have them anyway.
+
+What a hidden case expected, and any text out of a hidden call, would give its inputs away to whoever can still hand in.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from autograder.grading.late import read_due
+from autograder.judge.results import CaseResult
+from autograder.judge.verdicts import Verdict
+
+FULL, TEACHING, VERDICTS = "full", "teaching", "verdicts"
+LEVELS = (FULL, TEACHING, VERDICTS)
+OURS = {
+    Verdict.PASSED: "",
+    Verdict.FAILED: "this does not come out right",
+    Verdict.ERROR: "your code raised an exception",
+    Verdict.TIMEOUT: "your code took too long",
+    Verdict.MEMORY: "your code needed too much memory",
+    Verdict.CRASHED: "your code ended its process",
+    Verdict.NOT_ANSWERED: "not answered yet",
+    Verdict.INFRASTRUCTURE: "this could not be checked, for a fault of ours",
+}
+
+
+def level_by(wanted: str | None, due: str | datetime | None, now: datetime | None = None) -> str:
+    """The level that is wanted; else by the date after which nobody hands in: everything then, no hidden value before.
+
+    Without a date nobody knows, so nothing hidden is told.
+    """
+    end = read_due(due) if due and isinstance(due, str) else due or None
+    if wanted:
+        return wanted
+    return FULL if end and (now or datetime.now().astimezone()) > end else TEACHING
+
+
+def told(case: CaseResult, level: str) -> tuple[str, str]:
+    """The verdict and the message of a case, as a student may read them."""
+    if case.public or level == FULL:
+        return str(case.verdict), case.message
+    if level == VERDICTS:
+        return str(Verdict.PASSED if case.verdict is Verdict.PASSED else Verdict.FAILED), ""
+    return str(case.verdict), case.message if case.helped else OURS[case.verdict]  # helped: in the judge's own words
+
+
+def tells_mistake(cases: tuple[CaseResult, ...], level: str) -> bool:
+    """Whether the known mistake is named: always, but for bare verdicts that students cannot get from public checks."""
+    return level != VERDICTS or any(case.public and case.verdict is not Verdict.PASSED for case in cases)

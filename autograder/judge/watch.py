@@ -1,0 +1,181 @@
+"""Watched calls: student code gets handles instead of numbers, and the judge learns what was done with the numbers.
+
+with watch(student) as session:
+    seen = session.call(student["attention"], q, k, v)
+    seen.value, seen.flops, seen.names
+
+What is counted is counted in the vault, where the numbers are. Inputs are drawn by the caller for this call, and the
+result is real: compare it too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any
+
+from torch import Tensor
+from torch.utils._pytree import tree_leaves
+
+from autograder.box.channel import NO_ANSWER
+from autograder.box.protocol import Kept
+from autograder.judge.faults import checked, one_line
+from autograder.judge.proxies import ModuleProxy, Student, lower
+from autograder.judge.verdicts import StudentCrash, StudentError, StudentFault
+from course_utils.checking.compare import NotAnswered, Wrong
+
+BRINGS = 256  # numbers that a call may bring in: how honest code builds a mask
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a watched call gave back, and what it did."""
+
+    value: Any
+    flops: int  # multiply-adds x 2 of all matrix products
+    largest: int  # numbers of the largest tensor that was made on the way
+    made: int  # numbers of all of them
+    read: int
+    brought: int
+    names: Mapping[str, int]  # how often each operation of torch was run
+    wholes: frozenset[str]  # operations that were taken apart before, by the box's own word
+    strays: int  # tensors of the result that are not on the claimed device
+    factors: tuple[Tensor, ...] = ()  # what went into products, where a session keeps it
+
+
+class Session:
+    """Watched calls whose handles stay valid from one to the next."""
+
+    def __init__(
+        self, student: Student, device: str, reads: int | None, brings: int, seed: int, factors: bool = False
+    ) -> None:
+        self._student = student
+        self.device = device
+        self._relay = student.relay
+        self._vault = student.channel.vault()
+        self._inputs: dict[int, str] = {}  # number in the vault -> the argument that it is
+        self._taken: dict[int, ModuleProxy] = {}
+        self.ask_vault({"op": "begin", "seed": seed, "reads": reads, "brings": brings, "factors": factors})
+        student.ask({"op": "watch", "device": device})
+
+    def call(self, target: Any, *args: Any, opaque: str = "none", **kwargs: Any) -> Seen:
+        """One watched call; `Wrong` where it cannot be believed, or has changed its inputs.
+
+        What is `opaque` stays in the box as it is, whatever it is: "all" of the result, or the "last" item of it.
+        """
+        self.ask_vault({"op": "resume"})
+        self._take(target)
+        message = {
+            "op": "call watched",
+            "target": lower(target),
+            "opaque": opaque,
+            "args": [self._put(value, f"argument {i + 1}") for i, value in enumerate(args)],
+            "kwargs": {name: self._put(value, name) for name, value in kwargs.items()},
+        }
+        try:
+            with self._heard_by_the_relay():
+                reply = self._student.exchange(message)
+        except StudentError:
+            if refused := self._count()["refused"]:
+                raise Wrong(f"in a watched call {one_line(checked(refused, str))}") from None
+            raise
+        told = self._count()
+        if told["refused"]:
+            raise Wrong(f"in a watched call {one_line(checked(told['refused'], str))}")
+        if told["changed"]:
+            first = self._inputs.get(told["changed"][0], "input")
+            raise Wrong(f"your code changed its {first} in place: work on a copy.")
+        numbers = {name: told[name] for name in ("flops", "largest", "made", "read", "brought")}
+        if not all(type(number) is int and number >= 0 for number in numbers.values()):
+            raise StudentCrash(NO_ANSWER)
+        value, wholes = reply["value"], frozenset(map(str, checked(reply.get("wholes"), list)))
+        strays = sum(isinstance(leaf, Tensor) for leaf in tree_leaves(value))
+        result = self._student.lift(self._fetched(value), "result")
+        factors = tuple(checked(told["factors"], list))
+        return Seen(result, **numbers, names=dict(told["names"]), wholes=wholes, strays=strays, factors=factors)
+
+    def load(self, module: ModuleProxy, state: Mapping[str, Tensor]) -> None:
+        """Give a module weights that no box ever has: its parameters of these names become handles of them."""
+        self.ask_vault({"op": "resume"})
+        kept = {name: self._put(value, f"parameter {name}") for name, value in state.items()}
+        self._student.ask({"op": "take", "target": module._target, "state": kept})
+        self._taken[id(module)] = module
+
+    def _put(self, value: Any, name: str) -> Any:
+        """An argument with its tensors put into the vault."""
+        if isinstance(value, Tensor):
+            (number,) = checked(self.ask_vault({"op": "hold", "tensors": [value.detach()]}), list)
+            self._inputs[number] = name
+            kept = value.detach().contiguous()
+            return Kept(number, kept.dtype, tuple(kept.shape), tuple(kept.stride()))
+        if isinstance(value, list | tuple):
+            return type(value)(self._put(item, name) for item in value)
+        if isinstance(value, Mapping):
+            return {key: self._put(item, name) for key, item in value.items()}
+        self._take(value)
+        return lower(value)
+
+    def _take(self, value: Any) -> None:
+        """Have the numbers of a module's parameters and buffers kept in the vault for this session."""
+        if isinstance(value, ModuleProxy) and id(value) not in self._taken:
+            self._student.ask({"op": "take", "target": value._target, "state": {}})
+            self._taken[id(value)] = value
+
+    def close(self) -> None:
+        """Give modules their own parameters back."""
+        with suppress(NotAnswered, StudentFault):
+            self._student.ask({"op": "watch", "device": "cpu"})
+
+    def _fetched(self, value: Any) -> Any:
+        if type(value) is Kept:
+            (tensor,) = checked(self.ask_vault({"op": "fetch", "handles": [value.number]}), list)
+            return tensor
+        if isinstance(value, list | tuple):
+            return type(value)(self._fetched(item) for item in value)
+        if isinstance(value, dict):
+            return {key: self._fetched(item) for key, item in value.items()}
+        return value
+
+    @contextmanager
+    def _heard_by_the_relay(self) -> Iterator[None]:
+        """Parts in another box get their numbers from this session, and are counted in it."""
+        if self._relay is None:
+            yield
+            return
+        self._relay.session = self
+        try:
+            yield
+        finally:
+            self._relay.session = None
+
+    def _count(self) -> dict[str, Any]:
+        told = checked(self.ask_vault({"op": "count"}), dict)
+        return told if self._relay is None else self._relay.counted(told)
+
+    def ask_vault(self, message: dict[str, Any]) -> Any:
+        """A request to the vault."""
+        reply = self._vault.request(message, wall=self._student.wall)
+        if "error" in reply:
+            raise StudentCrash(NO_ANSWER)
+        return reply["value"]
+
+
+@contextmanager
+def watch(
+    student: Student,
+    device: str = "cpu",
+    reads: int | None = None,
+    brings: int = BRINGS,
+    seed: int = 0,
+    factors: bool = False,
+) -> Iterator[Session]:
+    """A session; `device` is what tensors claim to be on ("meta": a stand-in for a GPU).
+
+    With `factors` it keeps what goes into products.
+    """
+    session = Session(student, device, reads, brings, seed, factors)
+    try:
+        yield session
+    finally:
+        session.close()

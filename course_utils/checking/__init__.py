@@ -1,0 +1,1 @@
+"""What checks compare with: values, errors, and calls that are made where the answers are."""

@@ -1,0 +1,1 @@
+"""How a check speaks: what it found, in words; how known mistakes are recognised."""

@@ -1,0 +1,152 @@
+"""How a student sees the results of checks: in HTML in a notebook, as plain text elsewhere."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+
+from course_utils.explain.outcomes import CheckOutcome, Status
+from course_utils.notebook.palette import STATUS
+
+LABELS: dict[Status, str] = {
+    "passed": "ok",
+    "failed": "not yet",
+    "error": "error",
+    "not answered": "not answered yet",
+}
+
+
+@dataclass(frozen=True)
+class CheckReport:
+    """The public checks of one question."""
+
+    question: str
+    outcomes: Sequence[CheckOutcome]
+    hidden_topics: Sequence[str] = ()
+
+    @property
+    def status(self) -> Status:
+        """The state of the whole question: passed only when every check is."""
+        found = {outcome.status for outcome in self.outcomes}
+        order: list[Status] = ["error", "failed", "not answered"]
+        return next((status for status in order if status in found), "passed")
+
+    @property
+    def passed(self) -> bool:
+        """Whether every public check holds."""
+        return self.status == "passed"
+
+    @property
+    def summary(self) -> str:
+        """One line: "not answered yet", "all 4 checks ok" or "3 of 4 checks ok"."""
+        n, ok = len(self.outcomes), sum(outcome.passed for outcome in self.outcomes)
+        if all(outcome.status == "not answered" for outcome in self.outcomes):
+            return LABELS["not answered"]
+        return f"all {n} checks ok" if ok == n else f"{ok} of {n} checks ok"
+
+    @property
+    def hints(self) -> list[tuple[str, str]]:
+        """Label and hint of every mistake that was recognised, each once."""
+        return list(dict.fromkeys((o.mistake or "", o.hint) for o in self.outcomes if o.hint))
+
+    @property
+    def remarks(self) -> list[str]:
+        """What is wrong with the course's own files, each once."""
+        return list(dict.fromkeys(o.remark for o in self.outcomes if o.remark))
+
+    @property
+    def note(self) -> str:
+        """What these checks do not tell."""
+        if not self.passed:
+            return ""
+        topics = f" ({', '.join(self.hidden_topics)})" if self.hidden_topics else ""
+        return f"A good sign, not the grade: hidden checks look further{topics}."
+
+    def __repr__(self) -> str:
+        lines = [f"{self.question}: {self.summary}"]
+        for outcome in self._shown():
+            lines.append(f"  [{LABELS[outcome.status]}] {outcome.sentence}")
+            if outcome.message:
+                lines += [f"      {line}" for line in outcome.message.splitlines()]
+        lines += [f"  Looks like {label}: {hint}" for label, hint in self.hints]
+        lines += [f"  {remark}" for remark in self.remarks]
+        return "\n".join([*lines, *([f"  {self.note}"] if self.note else [])])
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<li style='margin:.35em 0'>{_badge(o.status)} {_marked(o.sentence)}{_message(o)}</li>"
+            for o in self._shown()
+        )
+        items = f"<ul style='list-style:none;margin:.2em 0;padding:0'>{rows}</ul>" if rows else ""
+        hints = "".join(
+            _paragraph(f"<strong>Looks like <code>{escape(label)}</code>:</strong> {_marked(hint)}")
+            for label, hint in self.hints
+        )
+        hints += "".join(_paragraph(_marked(remark)) for remark in self.remarks)
+        note = _paragraph(f"<em>{escape(self.note)}</em>") if self.note else ""
+        return _box(self.question, self.summary, self.status, f"{items}{hints}{note}")
+
+    def _shown(self) -> Sequence[CheckOutcome]:
+        """Every check; of a question that was not begun, none but the summary."""
+        return [] if self.summary == LABELS["not answered"] else self.outcomes
+
+
+@dataclass(frozen=True)
+class Overview:
+    """The public checks of a whole notebook, one line a question."""
+
+    name: str
+    reports: Sequence[CheckReport]
+
+    @property
+    def summary(self) -> str:
+        """How many questions pass their public checks."""
+        passed = sum(report.passed for report in self.reports)
+        return f"{passed} of {len(self.reports)} questions pass their public checks"
+
+    def __repr__(self) -> str:
+        lines = [f"  {report.question}: {report.summary}" for report in self.reports]
+        return "\n".join([f"{self.name}: {self.summary}", *lines])
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><th scope='row' style='text-align:left'>{escape(report.question)}</th>"
+            f"<td style='text-align:left'>{_badge(report.status)} {escape(report.summary)}</td></tr>"
+            for report in self.reports
+        )
+        status: Status = "passed" if all(report.passed for report in self.reports) else "not answered"
+        note = _paragraph("<em>Public checks only: hidden checks look further.</em>")
+        return _box(self.name, self.summary, status, f"<table style='margin:.4em 0'>{rows}</table>{note}")
+
+
+def _badge(status: Status) -> str:
+    return (
+        f"<span style='background:{STATUS[status]};color:#fff;border-radius:.6em;padding:.05em .55em;"
+        f"font-size:.85em;white-space:nowrap'>{LABELS[status]}</span>"
+    )
+
+
+def _message(outcome: CheckOutcome) -> str:
+    if not outcome.message:
+        return ""
+    return f"<div style='margin:.15em 0 0 1em;white-space:pre-wrap'>{_marked(outcome.message)}</div>"
+
+
+def _marked(text: str) -> str:
+    """Plain text for a page, with `names in backticks` set as code."""
+    return re.sub(r"`([^`\n]+)`", r"<code>\1</code>", escape(text))
+
+
+def _paragraph(body: str) -> str:
+    return f"<p style='margin:.4em 0'>{body}</p>"
+
+
+def _box(name: str, summary: str, status: Status, body: str) -> str:
+    """A region that a screen reader announces by its summary; its edge repeats the status in colour."""
+    return (
+        f"<section role='region' aria-label='{escape(name)}: {escape(summary)}' style='color:inherit;"
+        f"border-left:4px solid {STATUS[status]};padding:.2em .8em'>"
+        f"<p style='margin:0'><strong>{escape(name)}</strong>: {escape(summary)}</p>{body}</section>"
+    )

@@ -1,0 +1,1 @@
+"""Homework 2, multi-head attention: what its notebook and its checks share."""

@@ -1,0 +1,1 @@
+"""Homework 3, blocks: what its notebook and its checks share."""

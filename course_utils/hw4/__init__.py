@@ -1,0 +1,1 @@
+"""Homework 4, translation: what its notebook and its checks share."""

@@ -1,0 +1,1 @@
+"""Homework 5, vision: what its notebook and its checks share."""

@@ -1,0 +1,20 @@
+"""What a module is made of, and which of its parameters learn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from torch import Tensor, nn
+
+
+def gradient_norms(model: nn.Module, *args: Any) -> dict[str, float]:
+    """How long the gradient of each parameter is when model(*args) is pulled towards zero."""
+    model.zero_grad()
+    model(*args).square().mean().backward()
+    return {name: 0.0 if p.grad is None else float(p.grad.norm()) for name, p in model.named_parameters()}
+
+
+def loose_tensors(make: Callable[..., nn.Module], *sizes: int) -> int:
+    """How many tensors a new module holds that are neither parameters nor buffers, and would not move with it."""
+    return sum(isinstance(value, Tensor) for part in make(*sizes).modules() for value in vars(part).values())

@@ -1,0 +1,1 @@
+"""The `course` command: doctor, start, check, progress, submit."""

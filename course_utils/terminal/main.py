@@ -1,0 +1,221 @@
+"""The `course` command for students."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import shutil
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from course_utils.terminal.check import LIMIT
+from course_utils.terminal.completion import SHELLS, completion_script, offer
+from course_utils.terminal.refusals import Refusal
+
+OK, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; 0 when all is well, 1 when a check fails, 2 for something that cannot be used."""
+    options = _parser().parse_args(argv)
+    try:
+        return int(options.run(options))
+    except Refusal as error:
+        if getattr(options, "json", False):
+            _print_json({"exit": BAD_INPUT, "error": str(error)})
+        print(error, file=sys.stderr)
+        return BAD_INPUT
+    except KeyboardInterrupt:
+        print("Stopped.", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:
+        return OK
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="course",
+        description="Help with the course's homeworks, from a fresh copy to the zip that you hand in.",
+        epilog="Example: course check --help",
+    )
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    doctor = _command(commands, "doctor", _doctor, "look whether this machine is ready", "course doctor")
+    doctor.add_argument("--json", action="store_true", help="print the findings as JSON")
+
+    start = _command(
+        commands, "start", _start, "unpack a fresh copy of a homework, never over one that is there", "course start hw1"
+    )
+    _take_homework(start, "such as hw1 or hw1_attention, or the zip that you downloaded")
+    start.add_argument("--to", type=Path, default=Path(), metavar="DIR", help="make its folder here (default: here)")
+    start.add_argument("--again", action="store_true", help="one more copy beside the one that is there")
+    start.add_argument("--json", action="store_true", help="print what was done as JSON")
+
+    check = _command(
+        commands, "check", _check, "run the public checks of your notebook; plots and trainings are left out",
+        "course check hw1 --question q1_1",
+    )  # fmt: skip
+    _add_notebook(check)
+    check.add_argument("--question", help="check this one alone, such as q1_1")
+    _add_running(check)
+
+    progress = _command(
+        commands, "progress", _progress, "show what is done, what is left, and how long that takes", "course progress"
+    )
+    _take_homework(progress, "default: every homework here and one folder below", nargs="?")
+    _add_running(progress)
+
+    submit = _command(
+        commands, "submit", _submit, "look your notebook over and write the zip to hand in", "course submit hw1"
+    )
+    _add_notebook(submit)
+    submit.add_argument("--out", type=Path, metavar="FILE", help="the zip (default: HOMEWORK-submission.zip, here)")
+    submit.add_argument("--replace", action="store_true", help="write the zip anew where there is one of before")
+    submit.add_argument("--json", action="store_true", help="print what was packed and the warnings as JSON")
+
+    completion = _command(
+        commands, "completion", _completion, "print a script that lets your shell complete these commands",
+        'eval "$(course completion bash)"',
+    )  # fmt: skip
+    completion.add_argument("shell", choices=SHELLS)
+    return parser
+
+
+def _command(
+    commands: argparse._SubParsersAction[argparse.ArgumentParser],
+    name: str,
+    run: Callable[[argparse.Namespace], int],
+    text: str,
+    example: str,
+) -> argparse.ArgumentParser:
+    parser = commands.add_parser(name, help=text, description=text, epilog=f"Example: {example}")
+    parser.set_defaults(run=run)
+    return parser
+
+
+def _add_notebook(parser: argparse.ArgumentParser) -> None:
+    _take_homework(parser, "such as hw1 or hw1_attention, or the path of your notebook or its folder")
+
+
+def _take_homework(parser: argparse.ArgumentParser, help: str, nargs: str | None = None) -> None:
+    offer(parser.add_argument("homework", nargs=nargs, help=help), _homeworks)
+
+
+def _add_running(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--limit", type=float, default=LIMIT, metavar="SECONDS", help="for one cell or question (default: %(default)g)"
+    )
+    parser.add_argument("--json", action="store_true", help="print the results as JSON")
+
+
+# The imports stand inside the commands, so that `course --help` answers at once.
+
+
+def _doctor(options: argparse.Namespace) -> int:
+    from course_utils.terminal.doctor import examine
+
+    findings = examine()
+    broken = [finding for finding in findings if not finding.ok]
+    if options.json:
+        _print_json([dataclasses.asdict(finding) for finding in findings])
+    else:
+        print(*findings, sep="\n")
+        print("All is well." if not broken else f"{len(broken)} to fix, marked FIX above.")
+    return FAILED if broken else OK
+
+
+def _start(options: argparse.Namespace) -> int:
+    from course_utils.terminal.start import start
+
+    started = start(options.homework, options.to, options.again)
+    if options.json:
+        _print_json(dataclasses.asdict(started) | {"notebook": str(started.notebook)})
+    else:
+        print(started)
+    return BAD_INPUT if started.edited else OK
+
+
+def _check(options: argparse.Namespace) -> int:
+    from course_utils.terminal.check import run_checks
+    from course_utils.terminal.find_work import find_work
+    from course_utils.terminal.results_table import details, rows, table, verdict
+
+    work = find_work(options.homework, Path())
+    questions = [q for q in work.original.questions if options.question in (None, q.id)]
+    if not questions:
+        known = ", ".join(question.id for question in work.original.questions)
+        raise Refusal(f"{work.homework} has no question {options.question!r}. It has {known}.")
+    checked = run_checks(work, [question.id for question in questions if not question.in_words], options.limit)
+    found = rows(work, checked, questions)
+    failing = [cell for cell in work.notebook.cells if cell.position in checked.faults]
+    faults = [f"{cell.place}: {checked.faults[cell.position]}" for cell in failing]
+    if options.json:
+        record = {"homework": work.homework, "notebook": str(work.path), "cells_that_fail": faults}
+        _print_json(record | {"questions": [row.as_json() for row in found]})
+    else:
+        width = shutil.get_terminal_size().columns
+        parts = [f"{work.homework}: {work.path}", table(found, width)]
+        parts += ["\n".join(["Cells that fail:", *(f"  {fault}" for fault in faults)])] if faults else []
+        print(*filter(None, [*parts, details(found), verdict(found, width)]), sep="\n\n")
+    return OK if all(row.done or row.question.in_words for row in found) else FAILED
+
+
+def _progress(options: argparse.Namespace) -> int:
+    from course_utils.terminal.find_work import find_all, find_work
+    from course_utils.terminal.progress_command import duration, standing
+
+    here = Path()
+    works = [find_work(options.homework, here)] if options.homework else find_all(here)
+    if not works:
+        raise Refusal(f"There is no homework in {here.resolve()} or in a folder in it. `course start hw1` unpacks one.")
+    standings, unusable = [], []
+    for work in works:
+        try:
+            standings.append(standing(work, options.limit))
+        except Refusal as error:  # the others are told all the same
+            unusable.append(str(error))
+    if options.json:
+        _print_json([one.as_json() for one in standings])
+    else:
+        print(*standings, sep="\n\n")
+        if len(standings) > 1:
+            print(f"\nleft in all: {duration(sum(one.minutes_left for one in standings))}")
+        if standings:
+            print("\nPublic checks are a good sign, not the grade: hidden checks look further.")
+    if unusable:
+        raise Refusal("\n".join(unusable))
+    return OK
+
+
+def _submit(options: argparse.Namespace) -> int:
+    from course_utils.terminal.find_work import find_work
+    from course_utils.terminal.submit import hand_in
+
+    handed = hand_in(find_work(options.homework, Path()), options.out, options.replace)
+    if options.json:
+        _print_json(dataclasses.asdict(handed) | {"file": str(handed.file)})
+    else:
+        print(handed)
+    return OK
+
+
+def _completion(options: argparse.Namespace) -> int:
+    print(completion_script(_parser(), options.shell), end="")
+    return OK
+
+
+def _homeworks() -> list[str]:
+    """What can be typed for a homework here, for shells that complete it."""
+    from course_utils.terminal.originals import originals
+
+    return sorted(originals(Path()))
+
+
+def _print_json(value: object) -> None:
+    print(json.dumps(value, indent=2))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,115 @@
+"""What `course check` and `course progress` show: a notebook's public checks as a table, in words, as JSON."""
+
+from __future__ import annotations
+
+import dataclasses
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from course_utils.explain.check_report import CheckReport
+from course_utils.explain.outcomes import Status
+from course_utils.terminal.check import Checked, fault_of
+from course_utils.terminal.find_work import Work
+from course_utils.terminal.notebook_file import TEXT_STUB, Notebook
+from course_utils.terminal.originals import Asked
+
+NARROWEST = 20  # characters of a message
+
+
+@dataclass(frozen=True)
+class QuestionRow:
+    """One question: how it stands, and the first thing that is wrong."""
+
+    question: Asked
+    status: Status | Literal["written", "not written"]
+    found: str  # as in "3 of 4 ok"
+    message: str = ""
+    report: CheckReport | None = None
+
+    @property
+    def done(self) -> bool:
+        """Whether nothing is left to do before hidden checks and people look."""
+        return self.status in ("passed", "written")
+
+    def as_json(self) -> dict[str, Any]:
+        """The row as plain data."""
+        report = self.report or CheckReport(self.question.id, [])
+        return {
+            "question": self.question.id,
+            "points": self.question.points,
+            "minutes": self.question.minutes,
+            "in_words": self.question.in_words,
+            "status": self.status,
+            "message": self.message,
+            "mistakes": [{"label": label, "hint": hint} for label, hint in report.hints],
+            "checks": [dataclasses.asdict(outcome) for outcome in report.outcomes],
+            "hidden_checks_also_cover": list(report.hidden_topics),
+        }
+
+
+def rows(work: Work, checked: Checked, questions: Sequence[Asked]) -> list[QuestionRow]:
+    """A row for each of these questions."""
+    return [_with_renamed(_row(question, work.notebook, checked), work) for question in questions]
+
+
+def _with_renamed(row: QuestionRow, work: Work) -> QuestionRow:
+    """The row; where nothing is answered under the expected name, with what the cell defines instead."""
+    found = work.original.renamed(row.question, work.notebook) if not (row.done or row.question.in_words) else []
+    return dataclasses.replace(row, message="; ".join(map(str, found))) if found and not row.message else row
+
+
+def table(rows: Sequence[QuestionRow], width: int) -> str:
+    """The rows below a heading, messages cut to the width of the terminal."""
+    cells = [("question", "points", "public checks", "first message")]
+    cells += [(row.question.id, f"{row.question.points:g}", row.found, row.message) for row in rows]
+    a, b, c = (max(len(cell[i]) for cell in cells) for i in range(3))
+    room = max(width - a - b - c - 6, NARROWEST)
+    lines = (f"{id:{a}}  {points:>{b}}  {found:{c}}  {_cut(message, room)}" for id, points, found, message in cells)
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def details(rows: Sequence[QuestionRow]) -> str:
+    """For what was begun and is not right, exactly what `grader.check` says in the notebook."""
+    reports = [row.report for row in rows if row.report and row.report.status in ("failed", "error")]
+    return "\n\n".join(map(repr, reports))
+
+
+def verdict(rows: Sequence[QuestionRow], width: int) -> str:
+    """How many questions pass, and what the public checks do not look at."""
+    coded = [row for row in rows if not row.question.in_words]
+    passed = [row for row in coded if row.done]
+    points, most = (sum(row.question.points for row in some) for some in (passed, coded))
+    lines = [f"{len(passed)} of {len(coded)} questions pass their public checks ({points:g} of {most:g} points)."]
+    topics = {row.question.id: row.report.hidden_topics for row in passed if row.report and row.report.hidden_topics}
+    if topics:
+        lines.append("Public checks passed; hidden checks also cover:")
+        for question, covered in topics.items():
+            text = f"{question}: {', '.join(covered)}"
+            lines.append(textwrap.fill(text, width, initial_indent="  ", subsequent_indent="      "))
+    return "\n".join(lines)
+
+
+def _row(question: Asked, notebook: Notebook, checked: Checked) -> QuestionRow:
+    if question.in_words:
+        texts = [cell.source.strip() for cell in notebook.with_id(question.id)]
+        if any(text not in ("", TEXT_STUB) for text in texts):
+            return QuestionRow(question, "written", "written", "a person grades it")
+        return QuestionRow(question, "not written", "not written yet", "a person grades it")
+    report = checked.reports[question.id]
+    fault = "" if report.passed else fault_of(question.id, notebook, checked)
+    if fault:
+        return QuestionRow(question, "error", "cell fails", fault, report)
+    first = next((outcome for outcome in report.outcomes if not outcome.passed), None)
+    found = report.summary.replace(" checks", "")
+    return QuestionRow(question, report.status, found, _first_message(first.message, found) if first else "", report)
+
+
+def _first_message(message: str, found: str) -> str:
+    """The message in one line; nothing where the column beside it says the same."""
+    return "" if found == "not answered yet" else " ".join(message.split())
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else f"{text[: width - 3]}..."
