@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from autograder.commands.common import FAILED, OK, Commands, Done, Tell, command, group, named, take_homework
 from autograder.errors import BadInput, BadSource, Problem
-from autograder.places import ASSIGNMENTS, BUILD, COURSE, THE_COURSE, shown
+from autograder.places import ASSIGNMENTS, BUILD, COURSE, SOLUTIONS, THE_COURSE, shown
 
 if TYPE_CHECKING:
     from autograder.homework import Homework
@@ -86,36 +86,43 @@ def _build(options: argparse.Namespace, tell: Tell) -> Done:
     from autograder.builder.generated import as_built, staff_files, student_files
     from autograder.builder.overview import readme_files
     from autograder.builder.page_rules import page_problems, sentence_problems
+    from autograder.builder.sources import missing_items, source_files, source_problems, untold_reasons
     from autograder.homework import read_homework
     from autograder.write import stale, write
 
     torch.set_num_threads(1)  # tensors are small: a second thread would only wait, loudly
     if options.draft:
         return _build_draft(options, tell)
-    homeworks = [read_homework(name) for name in named(options.homework)]
+    names = named(options.homework)
+    homeworks = [read_homework(name) for name in names]
     pages = [problem for homework in homeworks for problem in page_problems(homework)]
+    pages += [problem for problem in source_problems(COURSE, SOLUTIONS) if problem.unfinished in names]
     if pages and THE_COURSE.page_rules == "refuse":
         raise BadSource(pages)
     unmarked = {homework.name: sentence_problems(homework) for homework in homeworks}
     if any(unmarked.values()) and THE_COURSE.requirements == "refuse":
         raise BadSource(problem for problems in unmarked.values() for problem in problems)
     student = {homework.name: student_files(homework, options.anew) for homework in homeworks}
-    readme = readme_files(COURSE)
+    written = readme_files(COURSE) | source_files(COURSE, SOLUTIONS)
     warnings = [str(told) for told in (*(told for homework in homeworks for told in homework.warnings), *pages)]
+    warnings += [str(problem) for problem in untold_reasons(SOLUTIONS) if problem.unfinished in names]
     warnings += [_unmarked(name, problems) for name, problems in unmarked.items() if problems]
     for warning in warnings:
         tell(f"Warning: {warning}")
     if options.check:
         old = [path for name, files in student.items() for path in stale(files, [ASSIGNMENTS / name])]
-        old += stale(readme, [])
+        old += stale(written, [])
         for path in old:
             tell(f"{shown(path)} is stale. Run `autograder build` and commit the result.")
         if not old:
             tell(f"assignments/ is up to date ({', '.join(student)}).")
         facts = {"homeworks": list(student), "stale": [shown(path) for path in old], "warnings": warnings}
         return Done(FAILED if old else OK, facts)
-    for path in write(readme, []):
-        tell(f"{shown(path)}: the table of homeworks has changed.")
+    for path in write(written, []):
+        tell(f"{shown(path)}: what the build writes there has changed.")
+    missing = missing_items(COURSE, SOLUTIONS)
+    if missing:
+        tell(f"docs/sources.md: {len(missing)} items of the sources are met nowhere: {', '.join(missing)}.")
     changed = {}
     for homework in homeworks:
         files, folder = student[homework.name], BUILD / homework.name
@@ -123,7 +130,8 @@ def _build(options: argparse.Namespace, tell: Tell) -> Done:
         if not as_built(homework):
             write(staff_files(homework), [folder])
         tell(f"{homework.name}: {len(files)} files, {len(changed[homework.name])} changed; for staff: {shown(folder)}/")
-    return Done(OK, {"homeworks": list(student), "changed": changed, "warnings": warnings})
+    told = {"homeworks": list(student), "changed": changed, "warnings": warnings, "missing_sources": missing}
+    return Done(OK, told)
 
 
 def _build_draft(options: argparse.Namespace, tell: Tell) -> Done:
