@@ -28,6 +28,7 @@ def failing(homework: Homework, question: str) -> dict[str, frozenset[str]]:
     return {label: frozenset(f"{question}/{case}" for case in cases) for label, cases in told.items()}
 
 
+@cache
 def failing_digest(homework: Homework, question: str) -> str:
     """A hash of what decides which cases a mistake fails."""
     asked = homework.question(question)
@@ -41,7 +42,12 @@ def failing_digest(homework: Homework, question: str) -> str:
 
 def unproved(homework: Homework) -> list[str]:
     """The questions of which it is not known what their mistakes fail."""
-    return [q.id for q in homework.questions if homework.mistakes[q.id] and not failing(homework, q.id)]
+    return [question.id for question in homework.questions if is_unproved(homework, question.id)]
+
+
+def is_unproved(homework: Homework, question: str) -> bool:
+    """Whether it is not known what this question's mistakes fail; one without mistakes has nothing to be known."""
+    return bool(homework.mistakes[question]) and not failing(homework, question)
 
 
 def _entries(path: Path) -> dict[str, Any]:
