@@ -27,7 +27,7 @@ def trained_model(work: Work) -> TrainedModel | None:
     found = sorted(work.folder.glob("*.safetensors"))
     exact = [path for path in found if path.name == wanted]
     if not found:
-        return TrainedModel(None, f"There is no {wanted} beside the notebook, and questions on the trained model need it.")
+        return TrainedModel(None, f"There is no {wanted} beside the notebook: questions on the trained model need it.")
     if len(found) > 1 and not exact:
         names = ", ".join(path.name for path in found)
         return TrainedModel(None, f"Which of {names} is the trained model? Name it {wanted}; none is taken.")
