@@ -69,7 +69,8 @@ def recipe(homework: Homework, question: str) -> str:
     code = [*given_cells(homework), *(homework.question(part).answer for part in (*asked.uses, question))]
     public = homework.public_file(question)
     code += [public.read_text()] if public.is_file() else []
-    code += [text for entry in homework.mistakes[question] for text in (entry.label, entry.source)]  # not hint and price
+    entries = homework.mistakes[question]  # of which hints and prices make no print
+    code += [text for entry in entries for text in (entry.label, entry.source)]
     digest = hashlib.sha256("\0".join([*code, *_course_code(code)]).encode())
     return digest.hexdigest()[:16]
 
