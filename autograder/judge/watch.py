@@ -64,8 +64,9 @@ class Session:
 
         What is `opaque` stays in the box as it is, whatever it is: "all" of the result, or the "last" item of it.
         """
-        self.ask_vault({"op": "resume"})
-        self._take(target)
+        for module in (target, *args, *kwargs.values()):
+            self._take(module)
+        self.ask_vault({"op": "resume", "own": False})
         message = {
             "op": "call watched",
             "target": lower(target),
@@ -97,10 +98,8 @@ class Session:
 
     def load(self, module: ModuleProxy, state: Mapping[str, Tensor]) -> None:
         """Give a module weights that no box ever has: its parameters of these names become handles of them."""
-        self.ask_vault({"op": "resume"})
         kept = {name: self._put(value, f"parameter {name}") for name, value in state.items()}
-        self._student.ask({"op": "take", "target": module._target, "state": kept})
-        self._taken[id(module)] = module
+        self._take(module, kept)
 
     def _put(self, value: Any, name: str) -> Any:
         """An argument with its tensors put into the vault."""
@@ -113,13 +112,19 @@ class Session:
             return type(value)(self._put(item, name) for item in value)
         if isinstance(value, Mapping):
             return {key: self._put(item, name) for key, item in value.items()}
-        self._take(value)
         return lower(value)
 
-    def _take(self, value: Any) -> None:
-        """Have the numbers of a module's parameters and buffers kept in the vault for this session."""
-        if isinstance(value, ModuleProxy) and id(value) not in self._taken:
-            self._student.ask({"op": "take", "target": value._target, "state": {}})
+    def _take(self, value: Any, state: Mapping[str, Any] | None = None) -> None:
+        """Have the numbers of a module's parameters and buffers kept in the vault for this session.
+
+        This comes before a call's inputs: what a box puts in as a module's own is not counted.
+        """
+        if isinstance(value, list | tuple | Mapping):
+            for item in value.values() if isinstance(value, Mapping) else value:
+                self._take(item)
+        elif isinstance(value, ModuleProxy) and (state is not None or id(value) not in self._taken):
+            self.ask_vault({"op": "resume", "own": True})
+            self._student.ask({"op": "take", "target": value._target, "state": dict(state or {})})
             self._taken[id(value)] = value
 
     def close(self) -> None:

@@ -77,7 +77,7 @@ def opened(*tensors):
     _vault = vault.Vault()
     _vault.begin(0, 10**9, 10**9)
     numbers = _vault.answer_judge({"op": "hold", "tensors": list(tensors)})
-    _vault.answer_judge({"op": "resume"})
+    _vault.answer_judge({"op": "resume", "own": False})
     return numbers[0], lambda request: msgpack.unpackb(
         _vault.answer_box(msgpack.packb(request, default=wire.plain)), ext_hook=msgpack.ExtType
     )
