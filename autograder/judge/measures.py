@@ -13,6 +13,7 @@ import torch
 
 from autograder.judge.proxies import MEASURES, Student
 from autograder.judge.watch import Seen, watch
+from course_utils.instruments.no_autograd import without_autograd
 from course_utils.instruments.work import count_work, functions_called
 
 # What shows that a ready-made function was called: operations that only it needs, or the name by which torch takes it
@@ -61,6 +62,15 @@ def called(student: Student, function: Any, *args: Any, **kwargs: Any) -> tuple[
         if {*seen.names, *seen.wholes} & {*shown} and not any(name.endswith(accounted) for name in names):
             names.add(ready_made)
     return seen.value, sorted(names)
+
+
+@instead_of(without_autograd)
+def by_hand(student: Student, function: Any, *args: Any, **kwargs: Any) -> Any:
+    """A call where autograd is switched off: in a box that has none there is nothing to switch."""
+    if student.autograd:
+        return student.beside(without_autograd, function, *args, **kwargs)
+    with torch.no_grad():
+        return function(*args, **kwargs)
 
 
 def work_of(seen: Seen) -> dict[str, Any]:
