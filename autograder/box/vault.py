@@ -38,10 +38,11 @@ ERROR = 64  # bits that the text of an error may tell
 OPERATIONS = 200_000  # of one call
 FACTORS = 2**20  # numbers of factors that are kept for the judge
 STEPS = ("arange", "range")  # how many numbers they give follows from a quotient
+AXES = {"_fft_c2c", "_fft_c2r", "_fft_r2c"}  # they believe what they are told
 PRODUCTS = {"mul", "mul_", "bmm", "mm", "addmm", "baddbmm", "addbmm", "mv", "addmv", "dot", "vdot", "addcmul"}
 # Operations that write to an argument without saying so, and those that take more random numbers for some values.
 WRITES = {"native_batch_norm", "_native_batch_norm_legit", "embedding_renorm_", "rrelu_with_noise", "rrelu_with_noise_"}
-DRAWS = {"binomial", "poisson", "multinomial"}
+DRAWS = {"poisson", "multinomial"}
 # Operations whose result's size follows from values: at most how many numbers it has.
 BY_VALUES: dict[str, Callable[..., float]] = {
     "nonzero": lambda x: x.numel() * x.dim(),
@@ -86,6 +87,10 @@ def run(func: Any, args: list[Any], kwargs: dict[str, Any], tally: Tally) -> Any
             raise Refused(f"`{name}` of this is larger than a watched call may make")
     elif _bound(args, kwargs) > LARGEST or name in STEPS:
         _look_ahead(func, args, kwargs)
+    if name in AXES and not _are_axes(*args[:2]):
+        raise Refused(f"`{name}` is asked for along axes that are none")
+    if name == "_weight_norm_interface" and not all(isinstance(x, Tensor) and x.numel() for x in args[:2]):
+        raise Refused(f"`{name}` is asked for with nothing")
     known = {_memory(leaf) for leaf in wire.leaves((args, kwargs)) if isinstance(leaf, Tensor)}
     result = func(*args, **kwargs)
     tally.names[name] += 1
@@ -126,6 +131,14 @@ def counted() -> Iterator[Tally]:
     tally = Tally()
     with torch.inference_mode(), _Counting(tally):
         yield tally
+
+
+def _are_axes(tensor: Any, axes: Any) -> bool:
+    """Whether these are different axes of the tensor, and any."""
+    if not isinstance(tensor, Tensor) or not isinstance(axes, list) or not all(type(axis) is int for axis in axes):
+        return False
+    places = [axis % tensor.dim() for axis in axes if -tensor.dim() <= axis < tensor.dim()]
+    return 0 < len(axes) == len(set(places))
 
 
 def _bound(args: Any, kwargs: Any) -> int:
