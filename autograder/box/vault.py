@@ -38,7 +38,8 @@ ERROR = 64  # bits that the text of an error may tell
 OPERATIONS = 200_000  # of one call
 FACTORS = 2**20  # numbers of factors that are kept for the judge
 STEPS = ("arange", "range")  # how many numbers they give follows from a quotient
-AXES = {"_fft_c2c", "_fft_c2r", "_fft_r2c"}  # they believe what they are told
+AXES = {"_fft_c2c", "_fft_c2r", "_fft_r2c"}
+PARTS = {"unbind", "split", "split_with_sizes", "unsafe_split", "unsafe_split_with_sizes"}
 PRODUCTS = {"mul", "mul_", "bmm", "mm", "addmm", "baddbmm", "addbmm", "mv", "addmv", "dot", "vdot", "addcmul"}
 # Operations that write to an argument without saying so, and those that take more random numbers for some values.
 WRITES = {"native_batch_norm", "_native_batch_norm_legit", "embedding_renorm_", "rrelu_with_noise", "rrelu_with_noise_"}
@@ -87,10 +88,7 @@ def run(func: Any, args: list[Any], kwargs: dict[str, Any], tally: Tally) -> Any
             raise Refused(f"`{name}` of this is larger than a watched call may make")
     elif _bound(args, kwargs) > LARGEST or name in STEPS:
         _look_ahead(func, args, kwargs)
-    if name in AXES and not _are_axes(*args[:2]):
-        raise Refused(f"`{name}` is asked for along axes that are none")
-    if name == "_weight_norm_interface" and not all(isinstance(x, Tensor) and x.numel() for x in args[:2]):
-        raise Refused(f"`{name}` is asked for with nothing")
+    _check_claims(name, args, kwargs)
     known = {_memory(leaf) for leaf in wire.leaves((args, kwargs)) if isinstance(leaf, Tensor)}
     result = func(*args, **kwargs)
     tally.names[name] += 1
@@ -133,12 +131,16 @@ def counted() -> Iterator[Tally]:
         yield tally
 
 
-def _are_axes(tensor: Any, axes: Any) -> bool:
-    """Whether these are different axes of the tensor, and any."""
-    if not isinstance(tensor, Tensor) or not isinstance(axes, list) or not all(type(axis) is int for axis in axes):
-        return False
-    places = [axis % tensor.dim() for axis in axes if -tensor.dim() <= axis < tensor.dim()]
-    return 0 < len(axes) == len(set(places))
+def _check_claims(name: str, args: list[Any], kwargs: dict[str, Any]) -> None:
+    """Refuse what torch would believe, and write where nothing is: a wrong length of a result, axes that are none."""
+    if name == "repeat_interleave" and kwargs.get("output_size") not in (None, int(args[0].sum())):
+        raise Refused(f"`{name}` is told a wrong length of its result")
+    if name in AXES:
+        tensor, axes = args[:2]
+        if not axes or len(set(axes)) < len(axes) or not all(0 <= axis < tensor.dim() for axis in axes):
+            raise Refused(f"`{name}` is asked for along axes that are none")
+    if name in PARTS and isinstance(args[0], Tensor) and max(args[0].shape, default=0) > MOST:
+        raise Refused(f"`{name}` would make more than {MOST} tensors")
 
 
 def _bound(args: Any, kwargs: Any) -> int:

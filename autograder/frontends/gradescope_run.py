@@ -126,7 +126,7 @@ def _tests(question: dict[str, Any], settings: Settings) -> list[dict[str, Any]]
         tests.append(
             {
                 "name": f"{name}: {case['sentence']}",
-                "score": most if passed else 0,
+                "score": round(most * case["credit"], 4),
                 "max_score": most,
                 "status": "passed" if passed else "failed",
                 "output": "" if passed else case_line(case),

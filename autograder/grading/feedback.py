@@ -11,7 +11,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, Template, select_autoescape
 
 from autograder.grading.journal import MISSING, VERSION, Outcome
-from autograder.grading.levels import TEACHING, tells_mistake, told
+from autograder.grading.levels import TEACHING, of_those_tried_again, tells_mistake, told
 from autograder.grading.seeds import seedless
 from autograder.homework import Homework
 from autograder.judge.results import QuestionResult, Report
@@ -92,6 +92,7 @@ def _question(result: QuestionResult, outcome: Outcome, homework: Homework, leve
         "comment": result.comment,
         "mistake": diagnosis.label if diagnosis else None,
         "hint": diagnosis.hint if diagnosis else None,
+        "together": of_those_tried_again(result),
         "cases": [
             {
                 "id": f"{outcome.student}/{case.case}",
@@ -101,10 +102,11 @@ def _question(result: QuestionResult, outcome: Outcome, homework: Homework, leve
                 "weight": case.weight,
                 "verdict": verdict,
                 "message": message,
+                "credit": round(result.credit(case), 4),
                 "waived": asdict(result.waived[case.case]) if case.case in result.waived else None,
             }
             for case in result.cases
-            for verdict, message in [told(case, level)]
+            for verdict, message in [told(case, level, result.together)]
         ],
     }
 

@@ -71,18 +71,24 @@ def _suspects(
 def _sit_again(
     exam: Exam, first: list[CaseResult], seat: Seat, seed: int, question: Question, parts: tuple[str, ...]
 ) -> list[CaseResult]:
-    """Try what failed with the reference's earlier parts in the box.
+    """Try what failed with the reference's earlier parts, which are in another box.
 
-    Nothing but pass or fail comes out of that box: the student's code could read the reference there.
+    Nothing but pass or fail comes out, and that counts together for all that are tried again: the student's code could
+    let each depend on what it asks of the reference.
     """
     cases = {case.id: case for case in exam.of_question(question.id) if not case.integration}
     names = ", ".join(parts)
-    results = list(first)
+    tried = {
+        before.case
+        for before in first
+        if before.verdict not in (Verdict.PASSED, Verdict.INFRASTRUCTURE)
+        and before.case in cases
+        and not (before.verdict is Verdict.NOT_ANSWERED and _is_own(before.detail, question))
+    }
+    results = [replace(before, again=parts) if before.case in tried else before for before in first]
     losses = 0
-    for i, before in enumerate(first):
-        if before.verdict in (Verdict.PASSED, Verdict.INFRASTRUCTURE) or before.case not in cases:
-            continue
-        if before.verdict is Verdict.NOT_ANSWERED and _is_own(before.detail, question):
+    for i, before in enumerate(results):
+        if before.case not in tried:
             continue
         seat.use(question.limits | cases[before.case].limits, Help(question.id, parts))
         if losses >= MAX_LOSSES or seat.out_of_time:
@@ -91,11 +97,12 @@ def _sit_again(
         losses += again.verdict in LOST
         if again.verdict is Verdict.PASSED:
             told = f"passed with the course's own {names} in place of yours"
-            results[i] = replace(again, message=told, helped=parts)
+            results[i] = replace(again, message=told, helped=parts, again=parts)
         elif before.verdict is Verdict.NOT_ANSWERED and again.verdict is not Verdict.NOT_ANSWERED:
             told = f"this fails, also with the course's own {names} in place of yours"
             verdict = again.verdict if again.verdict is Verdict.INFRASTRUCTURE else Verdict.FAILED
-            results[i] = replace(again, verdict=verdict, message=told, mistake=None, detail="", helped=parts)
+            results[i] = replace(again, verdict=verdict, message=told, mistake=None, detail="", helped=parts,
+                                 again=parts)  # fmt: skip
         elif again.verdict is Verdict.NOT_ANSWERED:
             break  # the question itself is not answered
     return results
