@@ -33,7 +33,7 @@ def take_out_autograd() -> None:
             space, _, name = full.partition("::")
             if space == "aten" and ("backward" in name or name.partition(".")[0] in OPERATIONS):
                 for key in ("CompositeImplicitAutograd", "CPU", "AutogradCPU"):
-                    library.impl(name, key, _refuse, False)
+                    library.impl(name, key, _refuse)
     for kind in type(torch.autograd.Variable._execution_engine).__mro__[:-1]:
         _take_out(kind, ENTRIES)
     for kind in vars(torch._C._functions).values():

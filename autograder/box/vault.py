@@ -457,16 +457,18 @@ def serve(judge: socket.socket, box: socket.socket) -> None:
     while True:
         ready, _, _ = select.select(list(listening), [], [])
         if judge in ready:
-            frame = _judges_frame(judge)
-            if frame is None:
+            asked = _judges_frame(judge)
+            if asked is None:
                 return
-            header, message, _ = protocol.unpack(frame, protocol.TO_BOX)
+            header, message, _ = protocol.unpack(asked, protocol.TO_BOX)
             try:
-                reply: dict[str, Any] = {"value": vault.answer_judge(message)}
-            except Exception as error:
-                reply = {"error": {"kind": "no data", "types": [type(error).__name__], "message": str(error)[:500],
-                                   "cell": None, "line": None, "source": ""}}  # fmt: skip
-            judge.sendall(protocol.pack(reply, header.nonce, header.sequence, protocol.TO_JUDGE))
+                told = {"value": vault.answer_judge(message)}
+                frame = protocol.pack(told, header.nonce, header.sequence, protocol.TO_JUDGE)
+            except Exception as error:  # what is too large for a message, too
+                told = {"error": {"kind": "no data", "types": [type(error).__name__], "message": str(error)[:500],
+                                  "cell": None, "line": None, "source": ""}}  # fmt: skip
+                frame = protocol.pack(told, header.nonce, header.sequence, protocol.TO_JUDGE)
+            judge.sendall(frame)
         elif box in ready:
             data = wire.receive(box)
             if data is None:

@@ -18,6 +18,7 @@ from typing import Any
 from torch import Tensor
 from torch.utils._pytree import tree_leaves
 
+from autograder.box import wire
 from autograder.box.channel import NO_ANSWER
 from autograder.box.protocol import Kept
 from autograder.judge.faults import checked, one_line
@@ -133,14 +134,12 @@ class Session:
             self._student.ask({"op": "watch", "device": "cpu"})
 
     def _fetched(self, value: Any) -> Any:
-        if type(value) is Kept:
-            (tensor,) = checked(self.ask_vault({"op": "fetch", "handles": [value.number]}), list)
-            return tensor
-        if isinstance(value, list | tuple):
-            return type(value)(self._fetched(item) for item in value)
-        if isinstance(value, dict):
-            return {key: self._fetched(item) for key, item in value.items()}
-        return value
+        """A result with the numbers of its handles, in one message: what is too large for one is no answer."""
+        numbers = list(dict.fromkeys(leaf.number for leaf in wire.leaves(value) if type(leaf) is Kept))
+        if not numbers:
+            return value
+        tensors = checked(self.ask_vault({"op": "fetch", "handles": numbers}), list)
+        return _filled(value, dict(zip(numbers, tensors, strict=True)))
 
     @contextmanager
     def _heard_by_the_relay(self) -> Iterator[None]:
@@ -164,6 +163,16 @@ class Session:
         if "error" in reply:
             raise StudentCrash(NO_ANSWER)
         return reply["value"]
+
+
+def _filled(value: Any, tensors: Mapping[int, Tensor]) -> Any:
+    if type(value) is Kept:
+        return tensors[value.number]
+    if isinstance(value, list | tuple):
+        return type(value)(_filled(item, tensors) for item in value)
+    if isinstance(value, dict):
+        return {key: _filled(item, tensors) for key, item in value.items()}
+    return value
 
 
 @contextmanager
