@@ -16,7 +16,6 @@ from autograder.box.sandbox import available, pick
 from autograder.judge.verdicts import Infrastructure, StudentCrash
 from course_utils.hw1 import kernels
 
-
 REFUSED = "PermissionError"
 
 
