@@ -42,7 +42,7 @@ AXES = {"_fft_c2c", "_fft_c2r", "_fft_r2c"}
 PARTS = {"unbind", "split", "split_with_sizes", "unsafe_split", "unsafe_split_with_sizes"}
 PRODUCTS = {"mul", "mul_", "bmm", "mm", "addmm", "baddbmm", "addbmm", "mv", "addmv", "dot", "vdot", "addcmul"}
 # Operations that write to an argument without saying so, and those that take more random numbers for some values.
-WRITES = {"native_batch_norm", "_native_batch_norm_legit", "embedding_renorm_", "rrelu_with_noise", "rrelu_with_noise_"}
+WRITES = {"native_batch_norm", "embedding_renorm_", "rrelu_with_noise", "rrelu_with_noise_"}
 DRAWS = {"poisson", "multinomial"}
 # Operations whose result's size follows from values: at most how many numbers it has.
 BY_VALUES: dict[str, Callable[..., float]] = {
@@ -127,7 +127,8 @@ class _Counting(TorchDispatchMode):
 def counted() -> Iterator[Tally]:
     """Count what is done inside: for work that is done elsewhere for a watched call."""
     tally = Tally()
-    with torch.inference_mode(), _Counting(tally):
+    one_dnn = torch.backends.mkldnn.flags(enabled=False)
+    with torch.inference_mode(), one_dnn, _Counting(tally):
         yield tally
 
 
@@ -139,6 +140,12 @@ def _check_claims(name: str, args: list[Any], kwargs: dict[str, Any]) -> None:
         tensor, axes = args[:2]
         if not axes or len(set(axes)) < len(axes) or not all(0 <= axis < tensor.dim() for axis in axes):
             raise Refused(f"`{name}` is asked for along axes that are none")
+    if "batch_norm" in name:
+        first, *others = (leaf for leaf in wire.leaves((args, kwargs)) if isinstance(leaf, Tensor))
+        if first.dim() < 2 or not first.numel() or not first.is_floating_point():
+            raise Refused(f"`{name}` is asked for with nothing to norm")
+        if any(tuple(x.shape) != (first.shape[1],) or not x.is_floating_point() for x in others):
+            raise Refused(f"`{name}` is asked for with numbers of channels that do not agree")
     if name in PARTS and isinstance(args[0], Tensor) and max(args[0].shape, default=0) > MOST:
         raise Refused(f"`{name}` would make more than {MOST} tensors")
 

@@ -14,6 +14,7 @@ from autograder.errors import BadInput
 from autograder.frontends.gradescope_run import level
 from autograder.grading.levels import OURS, level_by
 from autograder.judge.verdicts import Verdict
+from course_utils.explain.sentences import whole
 
 Run = Callable[..., Any]
 THIEF = """
@@ -70,8 +71,8 @@ def test_pages_tell_no_hidden_value_until_it_is_asked_for_and_the_journal_keeps_
     assert "STOLEN" in stolen and "expected" in expected
     assert "STOLEN" not in page and "PRINTED" not in page and expected not in page
     assert cases["test_half_of_anything"]["verdict"] == "error" and "half works for any number." in page
-    assert cases["test_twice_of_anything"]["message"] == OURS[Verdict.FAILED]
-    assert cases["test_twice_of_four"]["message"] == journal(course, "thief/q9_1/test_twice_of_four")  # public
+    assert cases["test_twice_of_anything"]["message"] == whole(OURS[Verdict.FAILED])
+    assert cases["test_twice_of_four"]["message"] == whole(journal(course, "thief/q9_1/test_twice_of_four"))  # public
     assert "Not x * 3." in page  # the named mistake teaches
 
     def recompute(*arguments: str) -> tuple[str, dict[str, Any]]:
