@@ -809,26 +809,54 @@ with after("q1_6", "q1_7", what="comparison"):
 # $E[x^2] = \mathrm{Var}(x) + E[x]^2$. Take care with the product $q_i k_i$: *both* factors are random, and
 # the variance of a product is not the product of the variances unless the means are 0.
 #
-# Write four functions. `mu` is a tensor `[d]` (any $d \ge 1$, entries of any sign and size), `sigma` a
-# positive number, the **standard deviation**; a "number" as a result is a Python number or a 0-dim tensor.
+# Write the answer first:
 #
-# - `dot_mean(mu, sigma)`: the mean of $q \cdot k$, a number;
-# - `dot_variance(mu, sigma)`: its variance, a number;
+# - `dot_mean(mu, sigma)`: the mean of $q \cdot k$;
+# - `dot_variance(mu, sigma)`: its variance;
 # - `unit_scale(d)`: the number by which $q \cdot k$ must be **divided** so that its variance becomes 1 when
-#   the entries are standard normal ($\mu = 0$, $\sigma = 1$);
-# - `variance_lines(mu, sigma)`: your derivation of the variance, as a list of **at least three** lines.
-#   Every line is a number, the value of that line's expression at the given `mu` and `sigma`, so all lines
-#   are equal. Begin with a line close to the definition (say, sums of moments of single entries), end with
-#   your closed form. Write each line as it would stand on paper: the grader evaluates your lines at random
-#   points, and tells you the first that breaks.
+#   the entries are standard normal ($\mu = 0$, $\sigma = 1$).
 #
-# To check yourself: for $\mu = (1, -1, 2)$ and $\sigma = 0.5$ the mean is 6 and the variance is 3.1875.
+# `mu` is a tensor `[d]` (any $d \ge 1$, entries of any sign and size), `sigma` a positive number, the
+# **standard deviation**. To check yourself: for $\mu = (1, -1, 2)$ and $\sigma = 0.5$ the mean is 6 and the
+# variance is 3.1875.
 
-# %% question="q1_8" points=8 minutes=25 difficulty=3
+# %% [markdown]
+# Then the derivation. A line of a derivation says something about letters, and each line below has **letters
+# of its own**, so each can be tried by itself, at numbers where the lines after it say nothing:
+#
+# - `variance_from_moments(q1, q2, k1, k2)`: the variance of $q \cdot k$ from the raw moments of the entries,
+#   $q1_i = E[q_i]$, $q2_i = E[q_i^2]$, and $k1$, $k2$ the same for $k$. All $2d$ entries are independent of each
+#   other, those of $q$ and of $k$ have different laws, and none needs to be normal;
+# - `variance_from_means(mq, vq, mk, vk)`: the same from their means $mq_i$, $mk_i$ and variances $vq_i$, $vk_i$;
+# - `dot_variance(mu, sigma)` is the last line.
+#
+# The four letters of a line are tensors `[d]`. A line must give the next one where the letters are tied: put
+# $q2 = vq + mq^2$ (and $k2$ likewise), and the first line becomes the second; put $mq = mk = \mu$ and
+# $vq = vk = \sigma^2$, and the second becomes the third. All five functions return a number: a Python number or
+# a 0-dim tensor.
+#
+# By hand, with one entry each: $q$ is 0 or 2, each half of the time, and $k$ is always 3. Then $q1 = 1$, $q2 = 2$,
+# $k1 = 3$, $k2 = 9$; the product is 0 or 6, and its variance is 9.
+
+# %% question="q1_8" points=8 minutes=30 difficulty=3
 def dot_mean(mu: Tensor, sigma: float) -> Tensor | float:
     """The mean of q . k for independent q, k ~ N(mu, sigma^2 I): mu [d] -> a number."""
     # BEGIN SOLUTION
     return mu @ mu
+    # END SOLUTION
+
+
+def variance_from_moments(q1: Tensor, q2: Tensor, k1: Tensor, k2: Tensor) -> Tensor | float:
+    """The variance of q . k from the entries' raw moments E[q_i], E[q_i^2], E[k_i], E[k_i^2], each [d]."""
+    # BEGIN SOLUTION
+    return (q2 * k2 - (q1 * k1) ** 2).sum()  # Var(q_i k_i) = E[q_i^2] E[k_i^2] - (E[q_i] E[k_i])^2, and they add
+    # END SOLUTION
+
+
+def variance_from_means(mq: Tensor, vq: Tensor, mk: Tensor, vk: Tensor) -> Tensor | float:
+    """The variance of q . k from the entries' means mq, mk and variances vq, vk, each [d]."""
+    # BEGIN SOLUTION
+    return (vq * vk + vq * mk**2 + mq**2 * vk).sum()  # (vq + mq^2) (vk + mk^2) - mq^2 mk^2, multiplied out
     # END SOLUTION
 
 
@@ -846,32 +874,21 @@ def unit_scale(d: int) -> float:
     # END SOLUTION
 
 
-def variance_lines(mu: Tensor, sigma: float) -> list[Tensor | float]:
-    """The derivation of dot_variance, line by line: at least three numbers, all equal."""
-    # BEGIN SOLUTION
-    second = mu**2 + sigma**2  # [d]: E[q_i^2], and E[k_i^2] too
-    return [
-        (second * second - (mu * mu) ** 2).sum(),  # sum of E[q_i^2] E[k_i^2] - (E[q_i] E[k_i])^2
-        (mu**4 + 2 * mu**2 * sigma**2 + sigma**4 - mu**4).sum(),  # the square, multiplied out
-        (2 * mu**2 * sigma**2 + sigma**4).sum(),
-        2 * sigma**2 * (mu @ mu) + len(mu) * sigma**4,
-    ]
-    # END SOLUTION
-
-
 # %% [markdown] help="q1_8"
 # symptom: You are right for $\mu = 0$ and wrong otherwise. If your variance is
 # $\sum_i \sigma^2(\mu_i^2 + \sigma^2)$ you held the query fixed and let only the key vary: that is half of
 # the story, the mean over $q$ of the variance given $q$. If you have an extra factor $d$, you counted the
-# sum over the entries twice.
+# sum over the entries twice. A line from moments that is right for normal entries only: it has used more
+# than the four letters say.
 #
 # hint: The $d$ products $q_i k_i$ are independent of each other, so their variances add. For one product,
-# $\mathrm{Var}(q_i k_i) = E[q_i^2]\,E[k_i^2] - (E[q_i]\,E[k_i])^2$, and $E[q_i^2]$ is not $\sigma^2$.
+# $\mathrm{Var}(q_i k_i) = E[q_i^2]\,E[k_i^2] - (E[q_i]\,E[k_i])^2$: that is the first line. $E[q_i^2]$ is not
+# the variance: put $vq_i + mq_i^2$ in its place, multiply out, and see what cancels.
 #
-# pseudo-code: Mean: the sum over i of mu_i times mu_i. One product's variance: (mu_i squared plus sigma
-# squared) squared, minus mu_i to the fourth. Multiply out, see what cancels, sum over i; one of the two
-# terms left does not depend on i and is counted d times. For the unit scale, put mu to 0 and sigma to 1 and
-# take the root.
+# pseudo-code: Mean: the sum over i of mu_i times mu_i. From moments: the sum over i of q2 times k2, minus the
+# square of q1 times k1. From means: the sum over i of three products, variance times variance, and each
+# variance times the other's squared mean. Last line: put in mu and sigma; one term does not depend on i and is
+# counted d times. For the unit scale, put mu to 0 and sigma to 1 and take the root.
 
 # %% [markdown]
 # Does it hold? Below are the scores of 100,000 pairs of random vectors (standard normal entries) for three
@@ -884,7 +901,11 @@ def variance_lines(mu: Tensor, sigma: float) -> list[Tensor | float]:
 # %% tags=["plot"]
 with after("q1_8", what="test of your lines"):
     mu, sigma = torch.tensor([0.3, -1.2, 2.0, 0.7], dtype=torch.float64), 0.8
-    print("your derivation:", compare_lines(variance_lines(mu, sigma)))
+    v = torch.full_like(mu, sigma**2)  # the letters tied, so that all lines speak of the same q and k
+    lines = [variance_from_moments(mu, v + mu**2, mu, v + mu**2), variance_from_means(mu, v, mu, v),
+             dot_variance(mu, sigma)]
+    names = ["variance_from_moments", "variance_from_means", "dot_variance"]
+    print("your derivation, with the letters tied:", compare_lines(lines, names))
 with after("q1_8"):
     rng = torch.Generator().manual_seed(9)
     widths, edges = [4, 16, 64], torch.linspace(-20, 20, 81)
@@ -1142,56 +1163,87 @@ with after("q1_10"):
 # and columns, $\mathrm{softmax}(P A P^\top) = P\,\mathrm{softmax}(A)\,P^\top$. There is a printed proof
 # that cancels $P$ against $P^\top$ *inside* the softmax, where nothing cancels. Watch that step in yours.
 #
-# Write `equivariance_lines(X, P, Wq, Wk, Wv)`: the proof as a list of **at least three** lines, every line
-# a matrix `[N, D]`. `X` is `[N, D]`, `P` a permutation matrix `[N, N]` in `X`'s dtype, the three `W` are
-# `[D, D]`. The **first line** is $\mathrm{Sa}(PX)$, computed as defined above from the shuffled tokens, the
-# **last** is $P\,\mathrm{Sa}(X)$, and the lines between lead from one to the other; all are equal. Evaluate
-# each line as it would stand on paper.
+# Write the proof, line by line, each line in **letters of its own**. Below, $S$ stands for scores (the scale
+# is already in them), $A$ for weights, $V$ for values:
+#
+# | function | the line |
+# |---|---|
+# | `line_shuffled(X, P, Wq, Wk, Wv)` | $\mathrm{Sa}(PX)$, from its definition |
+# | `line_scores(S, V, P)` | $\mathrm{softmax}(P S P^\top)\, P V$ |
+# | `line_weights(A, V, P)` | $P A P^\top\, P V$ |
+# | `line_output(A, V, P)` | $P A V$, which is $P\,\mathrm{Sa}(X)$ |
+#
+# `X`, `V` are `[N, D]`; `P`, `S`, `A` are `[N, N]`; the `W`s are `[D, D]`. Every line is a matrix `[N, D]` in the
+# inputs' dtype, and every softmax runs over the last axis. If $P$ is a permutation matrix, $S = QK^\top / \sqrt D$ with
+# $Q = XW_q$, $K = XW_k$, $V = XW_v$, and $A = \mathrm{softmax}(S)$, all four are equal: that is the proof.
+# Evaluate each line **as it stands**, for *any* numbers in `S`, `A` and `V` and *any* square matrix `P`. There
+# the lines differ, so none can stand for another, and you can see which step needs what.
 
 # %% question="q1_11" points=6 minutes=20 difficulty=2 uses=["q1_1", "q1_7"]
-def equivariance_lines(X: Tensor, P: Tensor, Wq: Tensor, Wk: Tensor, Wv: Tensor) -> list[Tensor]:
-    """The proof of Sa(PX) = P Sa(X): X [N, D], P [N, N], W* [D, D] -> three or more lines, each [N, D]."""
+def line_shuffled(X: Tensor, P: Tensor, Wq: Tensor, Wk: Tensor, Wv: Tensor) -> Tensor:
+    """Sa(PX) from its definition: X [N, D], P [N, N], W* [D, D] -> [N, D]."""
     # BEGIN SOLUTION
-    root = math.sqrt(X.shape[-1])
-    Q, K, V, Y = X @ Wq, X @ Wk, X @ Wv, P @ X  # [N, D]
-    return [
-        softargmax((Y @ Wq) @ (Y @ Wk).T / root) @ (Y @ Wv),  # Sa(PX)
-        softargmax(P @ (Q @ K.T / root) @ P.T) @ (P @ V),  # PX Wq = PQ, and (PK)^T = K^T P^T
-        P @ softargmax(Q @ K.T / root) @ P.T @ (P @ V),  # softmax over rows commutes with P . P^T
-        P @ (softargmax(Q @ K.T / root) @ V),  # P^T P = I: this is P Sa(X)
-    ]
+    Y = P @ X  # [N, D]
+    return softargmax((Y @ Wq) @ (Y @ Wk).T / math.sqrt(Y.shape[-1])) @ (Y @ Wv)
+    # END SOLUTION
+
+
+def line_scores(S: Tensor, V: Tensor, P: Tensor) -> Tensor:
+    """softmax(P S P^T) P V: scores S [N, N], values V [N, D], P [N, N] -> [N, D]."""
+    # BEGIN SOLUTION
+    return softargmax(P @ S @ P.T) @ (P @ V)  # P X Wq = P Q, and (P K)^T = K^T P^T
+    # END SOLUTION
+
+
+def line_weights(A: Tensor, V: Tensor, P: Tensor) -> Tensor:
+    """P A P^T P V: weights A [N, N], values V [N, D], P [N, N] -> [N, D]."""
+    # BEGIN SOLUTION
+    return (P @ A @ P.T) @ (P @ V)  # softmax over rows commutes with a shuffle of rows and columns
+    # END SOLUTION
+
+
+def line_output(A: Tensor, V: Tensor, P: Tensor) -> Tensor:
+    """P A V: weights A [N, N], values V [N, D], P [N, N] -> [N, D]."""
+    # BEGIN SOLUTION
+    return P @ (A @ V)  # P^T P = I: this is P Sa(X)
     # END SOLUTION
 
 
 # %% [markdown] help="q1_11"
-# symptom: The first line differs from the others: you may have put `P` on the wrong side (tokens are
-# *rows*, so it stands on the left), or scaled by something other than the root of `D`. A middle line
-# breaks: you cancelled $P$ against $P^\top$ inside the softmax, where $P$ stands on the left and $P^\top$
-# on the right of the scores.
+# symptom: All lines agree for a permutation, and a check with another `P` fails: you simplified a line with a
+# fact that belongs to the next step. `line_shuffled` differs from the rest: you may have put `P` on the wrong side
+# (tokens are *rows*, so it stands on the left), or scaled by something other than the root of `D`.
 #
 # hint: Write $Q = XW_q$, $K = XW_k$, $V = XW_v$. Replacing $X$ by $PX$ replaces them by $PQ$, $PK$, $PV$.
 # The scores become $PQK^\top P^\top$. Pull $P$ and $P^\top$ out of the softmax, and see what $P^\top$ meets
-# there.
+# there. In code nothing is pulled or cancelled: each function is its formula.
 #
-# pseudo-code: Line one: the definition with PX in place of X. Line two: the same with the scores written as
-# P times the old scores times P transposed, and the values as P times V. Line three: P and P transposed
-# outside of the softmax. Line four: P transposed times P is gone; P times the old output is left.
+# pseudo-code: Shuffled: the definition with PX in place of X. Scores: softmax over the last axis of P times S
+# times P transposed, times P times V. Weights: the same without a softmax, with A for S. Output: P times A
+# times V.
 
 # %% [markdown]
-# Seen on an example: seven tokens of width five, and a shuffle. The first picture is the output for the
-# tokens in their old order, the other two are the sides of the theorem: the same rows, elsewhere, and the
-# same for both.
+# Seen on an example: seven tokens of width five. With a shuffle for $P$ your four lines agree. With a matrix
+# that *averages* neighbours they do not, and the table says which steps break. The first needs nothing: it is how
+# matrices multiply. Which property of a permutation does each of the others use?
 
 # %% tags=["plot"]
 with after("q1_11"):
     rng = torch.Generator().manual_seed(12)
     X = torch.randn(7, 5, generator=rng, dtype=torch.float64)
     Ws = [torch.randn(5, 5, generator=rng, dtype=torch.float64) / math.sqrt(5) for _ in range(3)]
-    shuffle = [4, 0, 6, 2, 1, 5, 3]
-    P = torch.eye(7, dtype=torch.float64)[shuffle]
-    lines = equivariance_lines(X, P, *Ws)
-    print("your proof:", compare_lines(lines))
-    panels = {"Sa(X)": P.T @ lines[-1], "Sa(PX), your first line": lines[0], "P Sa(X), your last": lines[-1]}
+    Q, K, V = (X @ W for W in Ws)  # [7, 5]
+    S = Q @ K.T / math.sqrt(5)  # [7, 7]
+    A = S.softmax(-1)
+    shuffle = torch.eye(7, dtype=torch.float64)[[4, 0, 6, 2, 1, 5, 3]]
+    average = (torch.eye(7, dtype=torch.float64) + torch.eye(7, dtype=torch.float64).roll(1, 0)) / 2
+    for name, P in (("a shuffle", shuffle), ("an average of neighbours", average)):
+        lines = [line_shuffled(X, P, *Ws), line_scores(S, V, P), line_weights(A, V, P), line_output(A, V, P)]
+        steps = [f"{(a - b).abs().max().item():.1e}" for a, b in zip(lines, lines[1:], strict=False)]
+        print(f"P is {name:25} largest difference of each step: {', '.join(steps)}")
+    P = shuffle
+    panels = {"Sa(X)": A @ V, "Sa(PX), your first line": line_shuffled(X, P, *Ws),
+              "P Sa(X), your last": line_output(A, V, P)}
     plots.heatmaps(
         panels, xlabel="feature", ylabel="token", vmin=None,
         alt="Three matrices: the output for the old order, then twice the same with its rows shuffled.",
