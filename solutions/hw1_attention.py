@@ -73,7 +73,7 @@ from course_utils import Grader, after, pick_device, plots, seed_everything
 from course_utils.hw1 import reversal
 from course_utils.hw1.kernels import gaussian_kernel
 from course_utils.hw1.position_layer import position_layer
-from course_utils.hw1.spot_the_error import DERIVATION
+from course_utils.hw1.spot_the_error import DERIVATIONS, departs, draw
 from course_utils.notebook.derivations import compare_lines
 
 plt.rcParams["figure.dpi"] = 100  # for pictures of your own
@@ -204,7 +204,7 @@ with after("q1_1"):
 #
 # `z` is a vector `[n]` of finite scores, $n \ge 1$, and may be large ($\pm 10^4$).
 
-# %% question="q1_2" points=7 minutes=20 difficulty=2 uses=["q1_1"]
+# %% question="q1_2" points=6 minutes=20 difficulty=2 uses=["q1_1"]
 def softmax_jacobian(z: Tensor) -> Tensor:
     """The derivative of softmax(z) by z in closed form: z [n] -> J [n, n], J[i, j] = d y_i / d z_j."""
     # BEGIN SOLUTION
@@ -285,7 +285,7 @@ with after("q1_2"):
 # before any softmax, and without any scaling. Parameters that a kind does not need are `None`. (Good to have:
 # a `ValueError` for a `kind` that is none of the four.)
 
-# %% question="q1_3" points=7 minutes=20 difficulty=2
+# %% question="q1_3" points=6 minutes=20 difficulty=2
 def luong_scores(
     query: Tensor, keys: Tensor, kind: str, W: Tensor | None = None, v: Tensor | None = None
 ) -> Tensor:
@@ -372,7 +372,7 @@ with after("q1_3"):
 # no bias. A model calls this at every step of every batch, so it is best to work on the whole batch at once:
 # @q1_5 is trained within a time limit and may call it, and loops over examples or keys would make it slow.
 
-# %% question="q1_4" points=6 minutes=15 difficulty=1 uses=["q1_1", "q1_3"]
+# %% question="q1_4" points=5 minutes=15 difficulty=1 uses=["q1_1", "q1_3"]
 def luong_step(
     query: Tensor,
     keys: Tensor,
@@ -489,7 +489,7 @@ names = ("LENGTH", "VOCAB", "D_MODEL", "STEPS", "BATCH", "RATE", "CLIP")
 print("\n".join(f"{name:8}= {getattr(reversal, name)}" for name in names))
 
 
-# %% question="q1_5" points=11 minutes=45 difficulty=4 uses=["q1_1", "q1_3", "q1_4"] limits={"wall": 120}
+# %% question="q1_5" points=10 minutes=45 difficulty=4 uses=["q1_1", "q1_3", "q1_4"] limits={"wall": 120}
 class AttentionSeq2Seq(nn.Module):
     """GRU encoder and GRU decoder with Luong attention between them."""
 
@@ -605,7 +605,7 @@ with after("q1_5"):
 # $e^{-1/2} = 0.607$, the guess is $(10 + 0.607 \cdot 20) / 1.607 = 13.78$. With the attention kernel both
 # weights are $e^0 = 1$ and the guess is 15: the query 0 is equally alike to everything.
 
-# %% question="q1_6" points=7 minutes=20 difficulty=2 uses=["q1_1"]
+# %% question="q1_6" points=6 minutes=20 difficulty=2 uses=["q1_1"]
 def kernel_regression(
     x: Tensor, xs: Tensor, ys: Tensor, kernel: Callable[[Tensor, Tensor], Tensor]
 ) -> Tensor:
@@ -705,7 +705,7 @@ with after("q1_6"):
 #
 # `F.scaled_dot_product_attention` and `nn.MultiheadAttention` may **not** be used in this answer.
 
-# %% question="q1_7" points=12 minutes=40 difficulty=3 uses=["q1_1"]
+# %% question="q1_7" points=11 minutes=40 difficulty=3 uses=["q1_1"]
 def attention(
     q: Tensor,
     k: Tensor,
@@ -787,6 +787,81 @@ with after("q1_6", "q1_7", what="comparison"):
     by_regression = kernel_regression(x, xs, ys, attention_kernel(3))  # [5, 2]
     by_attention = attention(x[None], xs[None], ys[None])[0][0]  # [5, 2]
     print(f"largest difference: {(by_regression - by_attention).abs().max().item():.1e}")
+
+
+# %% [markdown] question="q1_16"
+# ### The same with columns
+#
+# Half of the literature writes tokens as *columns*. Then every product turns round, and so does the softmax, and
+# a formula that is copied from one half into the other is usually wrong. Prince (2023) is in the other half: `X` is
+# `[D, N]`, one column per token, and with weights $\Omega$ and biases $\beta$
+#
+# $$Q = \Omega_q X + \beta_q \mathbf{1}^\top, \qquad K = \Omega_k X + \beta_k \mathbf{1}^\top, \qquad
+# V = \Omega_v X + \beta_v \mathbf{1}^\top, \qquad \mathrm{Sa}[X] = V\,\mathrm{softmax}\big(K^\top Q\big).$$
+#
+# $\mathbf{1}^\top$ is a row of $N$ ones: each token gets the same bias. Entry $(i, j)$ of $K^\top Q$ is the score of
+# key $i$ for query $j$, so here a query owns a **column**, and the softmax runs down each column. There is no scale.
+#
+# By hand: one feature, two tokens, $X = (0, \ln 3)$, all three $\Omega$ equal to 1, $\beta_q = 1$, the other biases 0.
+# Then $Q = (1, 1 + \ln 3)$ and $K = V = (0, \ln 3)$. The first query's scores are $0$ and $\ln 3$, its weights
+# $\tfrac14$ and $\tfrac34$, its output $\tfrac34 \ln 3 = 0.824$.
+#
+# Write `column_attention(X, Oq, Ok, Ov, bq, bk, bv)`: `X` `[D, N]`, the three `O` `[D, D]`, the three biases `[D]`. The
+# result is `[D, N]`, in the inputs' dtype, for any $D, N \ge 1$. One of the three biases changes nothing at all. Which
+# one? Guess before you look.
+
+# %% question="q1_16" points=4 minutes=12 difficulty=2 uses=["q1_1", "q1_7"]
+def column_attention(
+    X: Tensor, Oq: Tensor, Ok: Tensor, Ov: Tensor, bq: Tensor, bk: Tensor, bv: Tensor
+) -> Tensor:
+    """Self-attention with tokens as columns, V softmax(K^T Q): X [D, N], O* [D, D], b* [D] -> [D, N]."""
+    # BEGIN SOLUTION
+    Q, K, V = (O @ X + b[:, None] for O, b in ((Oq, bq), (Ok, bk), (Ov, bv)))  # [D, N]
+    return V @ softargmax(K.T @ Q, dim=0)  # [D, N]: column j holds the weights of query j
+    # END SOLUTION
+
+
+# %% [markdown] help="q1_16"
+# symptom: An error about shapes, or right values only when $N = D$: a bias `[D]` was added along the tokens; give it
+# an axis. Every check of values fails while the shapes fit: look at the axis of the softmax, and at which of $K$ and $Q$
+# is transposed.
+#
+# hint: Follow one query, column $j$ of $Q$. Its scores are $K^\top q_j$, a column; softmax makes it a column of
+# weights that sum to 1; $V$ times that column averages the columns of $V$.
+#
+# pseudo-code: Q, K, V: the matrix times X, plus the bias as a column. Weights: softmax over the first axis of K
+# transposed times Q. Result: V times the weights.
+
+# %% [markdown]
+# Side by side with @q1_7. The weights are each other's transpose: rows that sum to one on the left, columns on the right.
+# A printed solution has $\mathrm{softmax}(Q^\top K)\,V^\top$ with a softmax down the columns: then the weights of
+# one *key* sum to one over the queries, and that is no attention. Below it is also measured how far the output moves
+# when one of the biases does.
+#
+# <details><summary>Which bias is idle?</summary>
+#
+# $\beta_k$. It adds $\beta_k^\top q_j$ to every score of query $j$, the same number for each key, and a softmax ignores
+# what is added to all of its scores. In homework 2 you meet the claim again.
+#
+# </details>
+
+# %% tags=["plot"]
+with after("q1_16", "q1_7"):
+    rng = torch.Generator().manual_seed(16)
+    X = torch.randn(3, 6, generator=rng, dtype=torch.float64)
+    Os = [torch.randn(3, 3, generator=rng, dtype=torch.float64) for _ in range(3)]
+    bs = [torch.randn(3, generator=rng, dtype=torch.float64) for _ in range(3)]
+    Q, K, V = (O @ X + b[:, None] for O, b in zip(Os, bs, strict=True))  # [3, 6]
+    by_rows, weights = attention(Q.T[None], K.T[None], V.T[None], beta=1.0)
+    got = column_attention(X, *Os, *bs)
+    print(f"columns against rows, transposed: largest difference {(got - by_rows[0].T).abs().max().item():.1e}")
+    for i, name in enumerate(("bq", "bk", "bv")):
+        moved = [b + 1.0 if i == n else b for n, b in enumerate(bs)]
+        print(f"{name} + 1 moves the output by {(column_attention(X, *Os, *moved) - got).abs().max().item():.1e}")
+    plots.heatmaps(
+        {"rows: query by key": weights[0], "columns: key by query": (K.T @ Q).softmax(0)}, range(6), range(6),
+        alt="Two matrices of attention weights, the second the transpose of the first.",
+    )
 
 
 # %% [markdown]
@@ -935,6 +1010,79 @@ with after("q1_2", "q1_8"):
         alt="With growing width the Jacobian's size collapses for raw scores and is level for scaled ones.",
     )
 
+# %% [markdown] question="q1_17"
+# ### How frozen is a sharp softmax?
+#
+# In @q1_2 you computed the size of the Jacobian, $\|J\|_F$, from all the weights. Often one knows only the largest of
+# them, say from a log file: "the top weight is 0.99". How much can still get through?
+#
+# As the largest weight $a_{\max}$ goes to 1, $\|J\|_F$ goes to 0 in proportion to what is left. A bound in print is
+# $n\,(1 - a_{\max})$: true, and useless for long sequences. In fact $n$ has no business in it. There is a
+# constant $c$ with
+#
+# $$\|J\|_F \le c\,(1 - a_{\max}) \qquad\text{for every softmax over any number of scores.}$$
+#
+# Find the **smallest** such $c$. Write `saturation_bound(largest)`, which returns $c\,(1 - a_{\max})$ as a Python float,
+# for `largest`, the largest weight $a_{\max}$: a Python number in $(0, 1]$.
+#
+# Two things have to be seen. That no smaller $c$ will do: look for weights whose $\|J\|_F$ is nearly as large as the
+# bound. (Two weights, $a$ and $1 - a$, are a good place to start.) And that yours always does: $J$ has no negative
+# eigenvalue, so its Frobenius norm is at most its trace.
+
+# %% question="q1_17" points=3 minutes=12 difficulty=2
+def saturation_bound(largest: float) -> float:
+    """An upper bound on the Frobenius norm of a softmax's Jacobian, from its largest weight alone, whatever n."""
+    # BEGIN SOLUTION
+    return 2 * (1 - float(largest))  # |J|_F <= tr J = 1 - sum of a_i^2 <= 1 - largest^2 <= 2 (1 - largest)
+    # END SOLUTION
+
+
+# %% [markdown] help="q1_17"
+# symptom: A check finds a softmax above your bound: $c$ is too small. A check says that it is never reached: $c$ is
+# too large.
+#
+# hint: With two weights $J = a(1-a)\begin{pmatrix} 1 & -1 \\ -1 & 1 \end{pmatrix}$. Its norm is $2a(1-a)$; divide by
+# $1 - a$ and let $a$ go to 1. For the other side: the trace of $J$ is $\sum_i a_i (1 - a_i) = 1 - \sum_i a_i^2$. Which
+# of these squares do you know?
+#
+# pseudo-code: Return two times what the largest weight leaves to the others, as a float.
+
+# %% [markdown]
+# First your bound against softmaxes of all kinds: every dot must lie below the line, and near $a_{\max} = 1$ some come
+# close. Then the question that matters in practice: scores with spread $s$, drawn from a normal law, eight of
+# them. How large is the largest weight? **Predict before you run the cell:** at spread 16 (what unscaled scores have at
+# width 256), in how many of 100 cases does one key take more than 95% of the weight? And at spread 1?
+#
+# <details><summary>What we found</summary>
+#
+# At spread 1 about never. At 4, 16, 64 and 256: in 22, 75, 94 and 98 of 100 cases. It becomes *likely* that one key
+# takes it all, never certain: two scores may nearly tie at every spread, and equal keys share evenly whatever
+# the width. "For large enough $d$ the softmax is one-hot" is printed often, and true only in probability.
+#
+# </details>
+
+# %% tags=["plot"]
+with after("q1_2", "q1_17"):
+    rng = torch.Generator().manual_seed(17)
+    spreads = 10 ** (2.5 * torch.rand(600, generator=rng, dtype=torch.float64) - 1)
+    sizes = torch.randint(2, 40, (600,), generator=rng).tolist()
+    drawn = [s * torch.randn(n, generator=rng, dtype=torch.float64) for s, n in zip(spreads, sizes, strict=True)]
+    largest, shown = [z.softmax(0).max() for z in drawn], torch.linspace(0.03, 1, 100)
+    plots.scatter_with_curve(
+        largest, [saturation(z) for z in drawn], shown, {"your bound": [saturation_bound(a) for a in shown.tolist()]},
+        "largest weight", "size of the Jacobian", "Below the line", points="random softmaxes",
+        alt="Dots under a falling line that ends at zero where the largest weight is one.",
+    )
+with after("q1_17"):
+    spreads = torch.logspace(-1, 3, 33)
+    tops = (spreads[:, None, None] * torch.randn(4000, 8, generator=rng)).softmax(-1).amax(-1)  # [33, 4000]
+    shown = {f"{part:.0%} of the draws are below": tops.quantile(part, dim=1) for part in (0.1, 0.5, 0.9)}
+    plots.curves(
+        spreads, shown | {"share above 0.95": (tops > 0.95).float().mean(1)}, "spread of the scores", "largest weight",
+        "Eight normal scores: how fast the softmax sharpens", logx=True,
+        alt="As the spread grows from 0.1 to 1000 the largest of eight weights rises from 1/8 to 1.",
+    )
+
 # %% [markdown] question="q1_9"
 # ### The temperature you need
 #
@@ -966,7 +1114,7 @@ with after("q1_2", "q1_8"):
 # is monotone, and a monotone function can be inverted by halving an interval. Find it to nine digits or
 # better, for `p` up to $1 - 10^{-6}$ (closer to 1 four digits will do).
 
-# %% question="q1_9" points=7 minutes=25 difficulty=3 uses=["q1_1"]
+# %% question="q1_9" points=6 minutes=25 difficulty=3 uses=["q1_1"]
 def beta_to_focus(scores: Tensor, p: float) -> float:
     """The smallest beta >= 0 at which the largest weight of softargmax(scores, beta) is p: scores [n]."""
     # BEGIN SOLUTION
@@ -1073,7 +1221,7 @@ with after("q1_9"):
 # $0.75$. Stretching key 1 leads to 4; stretching key 0, which has length 0, changes nothing. For the query
 # $-1$ stretching key 1 leads to 0.
 
-# %% question="q1_10" points=7 minutes=25 difficulty=3 uses=["q1_1"]
+# %% question="q1_10" points=6 minutes=25 difficulty=3 uses=["q1_1"]
 def key_jacobian(q: Tensor, K: Tensor, V: Tensor, j: int, beta: float) -> Tensor:
     """The derivative of one query's output by key j: q [D], K [S, D], V [S, Dv] -> [Dv, D]."""
     # BEGIN SOLUTION
@@ -1293,7 +1441,7 @@ with after("q1_11"):
 # after the division by $\sqrt A$, a lead of 100 for the chosen place leaves the others
 # $e^{-100} \approx 4 \cdot 10^{-44}$.
 
-# %% question="q1_12" points=7 minutes=35 difficulty=4
+# %% question="q1_12" points=6 minutes=35 difficulty=4
 def identity_layer(n: int, d: int) -> dict[str, Tensor]:
     """Weights that make the layer return its content: n places of width d -> dict of Wq, Wk, Wv, Wo."""
     # BEGIN SOLUTION
@@ -1393,72 +1541,160 @@ with after("q1_12"):
 # %% [markdown] question="q1_13"
 # ### Spot the error
 #
-# Here is a derivation of the variance of $q \cdot k$, for independent $q, k \sim N(\mu, \sigma^2 I)$ in
-# $\mathbb{R}^d$, as you might find it in lecture notes. It starts from
-# $(q \cdot k)^2 = \mathrm{Tr}(q q^\top k k^\top)$ and from $E[q q^\top] = \mu\mu^\top + \sigma^2 I$, both
-# true. Lines are numbered **from 0**; every line claims to be $\mathrm{Var}(q \cdot k)$.
+# Six short derivations as you may find them in lecture notes, in solutions and on slides. Some are right. In each
+# all lines claim to be the same thing; the **first line** says what is asked for, and is true. Every line has a
+# name. The letters at the top are the arguments of every line.
 #
-# $$
-# \begin{aligned}
-# \text{line 0:}\quad & \mathrm{Tr}\big(E[q q^\top]\,E[k k^\top]\big) - (\mu^\top\mu)^2 \\
-# \text{line 1:}\quad & \mathrm{Tr}(\mu\mu^\top\mu\mu^\top) + 2\sigma^2\,\mathrm{Tr}(\mu\mu^\top)
-# + \sigma^4\,\mathrm{Tr}(I) - (\mu^\top\mu)^2 \\
-# \text{line 2:}\quad & (\mu^\top\mu)^2 + 2\sigma^2\,\mu^\top\mu + d\,\sigma^4 - (\mu^\top\mu)^2 \\
-# \text{line 3:}\quad & 2d\,\sigma^2\,\mu^\top\mu + d\,\sigma^4
-# \end{aligned}
-# $$
+# **`"variance"`** of `mu` `[d]` and `sigma`: the variance of $q \cdot k$, for independent
+# $q, k \sim N(\mu, \sigma^2 I)$, from $(q \cdot k)^2 = \mathrm{Tr}(q q^\top k k^\top)$ and
+# $E[q q^\top] = \mu\mu^\top + \sigma^2 I$.
 #
-# The same lines stand in `course_utils.hw1.spot_the_error` as functions `line_0(mu, sigma)` to
-# `line_3(mu, sigma)`, and together in the list `DERIVATION`: `mu` is a tensor `[d]`, `sigma` a number, the
-# result a number. Evaluate them wherever you like. Choose your test point with care: with $d = 1$ or with
-# $\mu = 0$ all four lines agree.
+# | line | |
+# |---|---|
+# | `moments` | $\mathrm{Tr}\big(E[q q^\top]\,E[k k^\top]\big) - (\mu^\top\mu)^2$ |
+# | `expanded` | $\mathrm{Tr}(\mu\mu^\top\mu\mu^\top) + 2\sigma^2\,\mathrm{Tr}(\mu\mu^\top) + \sigma^4\,\mathrm{Tr}(I) - (\mu^\top\mu)^2$ |
+# | `traces` | $(\mu^\top\mu)^2 + 2\sigma^2\,\mu^\top\mu + d\,\sigma^4 - (\mu^\top\mu)^2$ |
+# | `closed` | $2d\,\sigma^2\,\mu^\top\mu + d\,\sigma^4$ |
 #
-# Write `first_false_line()`, which returns the pair `(index, repaired)`: `index`, an int counted from 0, is
-# the first line that does not equal the variance; `repaired` is a function of `(mu, sigma)` that gives the
-# number which that line should have been, for every `mu` and `sigma`.
+# **`"one_query"`** of `mu` `[d]` and `sigma`: a softmax compares the scores of *one* query. How far apart do they
+# lie, on average over the queries?
+#
+# | line | |
+# |---|---|
+# | `given` | $E\big[\mathrm{Var}(q \cdot k \mid q)\big]$ |
+# | `fixed` | hold $q$ fixed, only $k$ varies: $E[\sigma^2\, q^\top q]$ |
+# | `closed` | $\sigma^2(\mu^\top\mu + d\,\sigma^2)$ |
+#
+# **`"copy"`** of `s` `[m]`, with one largest score, and `V` `[m, t]`: what sharp attention hands over.
+#
+# | line | |
+# |---|---|
+# | `sharp` | $\lim_{\beta \to \infty} \mathrm{softmax}(\beta s)\, V$ |
+# | `selected` | the weights tend to a one-hot vector $e$ with its 1 at the largest score: $e^\top V$ |
+# | `pooled` | the largest wins, so this is a max pooling over the $m$ values: $\max_i V_i$, entry by entry |
 
-# %% question="q1_13" points=3 minutes=10 difficulty=1
-def first_false_line() -> tuple[int, Callable[[Tensor, float], Tensor | float]]:
-    """The index (from 0) of the first false line, and a function (mu, sigma) -> number that repairs it."""
+# %% [markdown]
+# **`"longer_key"`** of `q` `[D]`, `K` `[S, D]`, `V` `[S, Dv]`, `j`: key $j$ is stretched, $k_j \to \alpha k_j$.
+# Scores are $s = Kq$.
+#
+# | line | |
+# |---|---|
+# | `stretched` | the limit of the output for $\alpha \to \infty$ |
+# | `ratio` | $\lim\; (r v_j + \sum_{i \ne j} e^{s_i} v_i) / (r + \sum_{i \ne j} e^{s_i})$ with $r = e^{\alpha s_j}$ |
+# | `wins` | $r$ outgrows every other term: $v_j$ |
+#
+# **`"shuffled_tokens"`** of `X` `[N, D]`, a permutation `P` `[N, N]`, `Wq`, `Wk`, `Wv` `[D, D]`: the theorem of
+# @q1_11, with $Q = XW_q$, $K = XW_k$, $V = XW_v$.
+#
+# | line | |
+# |---|---|
+# | `scores` | $\mathrm{softmax}\big(PQ\,(PK)^\top / \sqrt D\big)\, PV$ |
+# | `cancelled` | $\mathrm{softmax}\big(QK^\top / \sqrt D\big)\, PV$, since $P^\top P = I$ |
+# | `output` | $P\,\mathrm{softmax}\big(QK^\top / \sqrt D\big)\, V$ |
+#
+# **`"sensitive"`** of `z` `[n]`, with one largest score $z_m$: how strongly the largest weight $y_m$ of
+# $\mathrm{softmax}(z)$ reacts to its own score.
+#
+# | line | |
+# |---|---|
+# | `quotient` | $\partial y_m / \partial z_m$ by the quotient rule |
+# | `product` | $y_m (1 - y_m)$ |
+# | `saturated` | where the score towers, the other weights vanish and drop out: $y_m$. So a saturated softmax is the most sensitive |
+#
+# The lines stand in `course_utils.hw1.spot_the_error` as functions: `DERIVATIONS["variance"]["closed"](mu, sigma)`
+# is a number or a tensor. `draw("variance", rng)` makes random arguments for that derivation; `rng` is a
+# `torch.Generator`. Evaluate them wherever you like, and more than once: a false line may hold at *some* arguments.
+#
+# Write `repairs()`, which takes nothing and returns a dict. For **each derivation with a false line**, and for no
+# other, it maps the derivation's name to a pair `(line, repaired)`: the name of its **first** false line, and a
+# function of the derivation's arguments that gives what this line should have been.
+
+# %% question="q1_13" points=5 minutes=25 difficulty=2 uses=["q1_1", "q1_8", "q1_10", "q1_11"]
+def repairs() -> dict[str, tuple[str, Callable[..., Tensor | float]]]:
+    """For each false derivation, its name: (name of the first false line, function of its arguments that repairs it)."""
     # BEGIN SOLUTION
-    def repaired(mu: Tensor, sigma: float) -> Tensor:
+    def variance(mu: Tensor, sigma: float) -> Tensor:
         return 2 * sigma**2 * (mu @ mu) + len(mu) * sigma**4
 
-    return 3, repaired
+    def copied(s: Tensor, V: Tensor) -> Tensor:
+        return V[s.argmax()]  # the whole vector of the winner, not the largest entry of each column
+
+    def limit(q: Tensor, K: Tensor, V: Tensor, j: int) -> Tensor:
+        return elongated_limit(q, K, V, j, 1.0)  # where q . k_j < 0, r goes to 0
+
+    def shuffled(X: Tensor, P: Tensor, Wq: Tensor, Wk: Tensor, Wv: Tensor) -> Tensor:
+        return line_scores((X @ Wq) @ (X @ Wk).T / math.sqrt(X.shape[-1]), X @ Wv, P)
+
+    def reaction(z: Tensor) -> Tensor:
+        y = z.softmax(0).sort().values
+        return y[-1] * y[:-1].sum()  # what vanishes is a factor, so the product vanishes with it
+
+    return {
+        "variance": ("closed", variance),
+        "copy": ("pooled", copied),
+        "longer_key": ("wins", limit),
+        "shuffled_tokens": ("cancelled", shuffled),
+        "sensitive": ("saturated", reaction),
+    }
     # END SOLUTION
 
 
 # %% [markdown] help="q1_13"
-# symptom: All lines agree at your test point: it is too special. Take three different entries for `mu`,
-# none of them 0, and a `sigma` that is not 1.
+# symptom: A derivation that you believe to be false agrees with itself wherever you try it: perhaps it is right. One
+# that you believe to be right breaks at the next random arguments: one point proves nothing. The last line of a
+# derivation is true, and yet a line before it is not: two slips can cancel.
 #
-# hint: Compare neighbours. A line is innocent if it equals the one before it, and the first is innocent if
-# it equals your `dot_variance`.
+# hint: For each derivation print all its lines at three random points and look for the first that departs from the
+# first line. Then ask what the step has used. Does it count an entry twice? Does it need the sign of something? Is
+# there a factor that was taken for a term?
 #
-# pseudo-code: Evaluate the four functions at one well-chosen point, and again at another. The index is the
-# first that departs from the one before. The repaired function returns what the line before it says,
-# simplified without the slip.
+# pseudo-code: For every name: draw arguments a few times; for every line, compare with the first line; the first
+# that differs anywhere is false. To repair it, take the line before and do the step again, or call what you wrote
+# in an earlier question.
 
 # %% [markdown]
-# Does it matter? If the false line were true, the spread of the scores would grow like $d$, and not like
-# $\sqrt d$, as soon as the entries have a mean, and dividing by $\sqrt d$ would be the wrong thing to do.
+# Your verdicts beside the dice: how far each line lies from the first one, the largest of twenty random draws.
 
 # %% tags=["plot"]
 with after("q1_13"):
-    index, repaired = first_false_line()
-    rng, sigma, widths = torch.Generator().manual_seed(14), 0.7, [1, 2, 4, 8, 16, 32, 64]
-    measured, printed, mended = [], [], []
-    for d in widths:
-        mu = torch.linspace(0.5, 1.5, d, dtype=torch.float64)
-        q, k = (mu + sigma * torch.randn(20_000, d, generator=rng, dtype=torch.float64) for _ in range(2))
-        measured.append((q * k).sum(-1).var())
-        printed.append(DERIVATION[index](mu, sigma))
-        mended.append(repaired(mu, sigma))
-    plots.curves(
-        widths, {"measured": measured, f"line {index} as printed": printed, "your repair": mended},
-        "width d", "variance of q . k", "One line against the dice", logx=True, logy=True, marks=True,
-        alt="The measured variance grows with the width; the printed line leaves it, the repair stays on it.",
-    )
+    found, rng = repairs(), torch.Generator().manual_seed(14)
+    for name, lines in DERIVATIONS.items():
+        points = [draw(name, rng) for _ in range(20)]
+        gaps = [f"{line} {max(departs(name, line, point) for point in points):.0e}" for line in lines]
+        print(f"{name:16} {'you blame ' + found[name][0] if name in found else 'you let it stand':22} {', '.join(gaps)}")
+
+# %% [markdown]
+# Does it matter? Take the variance. If the printed line were true, the spread of the scores would grow like $d$,
+# and not like $\sqrt d$, as soon as the entries have a mean, and dividing by $\sqrt d$ would be the wrong thing to
+# do.
+#
+# <details><summary>And where the six come from</summary>
+#
+# All six stand in print, or nearly so. `one_query` is right for its own question, and printed as the answer to
+# another one, the variance of $q \cdot k$, where half is missing. Note what it says: what the softmax feels is the spread
+# across keys, and that needs the same $\sqrt d$. In `shuffled_tokens` the last line is right, so nobody who
+# only looks at the theorem finds the slip. And `sensitive` has the conclusion upside down: the reaction is largest
+# at a tie, where it is $\tfrac14$, and vanishes as the softmax saturates.
+#
+# </details>
+
+# %% tags=["plot"]
+with after("q1_13"):
+    if "variance" in found:
+        line, repaired = found["variance"]
+        rng, sigma, widths = torch.Generator().manual_seed(14), 0.7, [1, 2, 4, 8, 16, 32, 64]
+        measured, printed, mended = [], [], []
+        for d in widths:
+            mu = torch.linspace(0.5, 1.5, d, dtype=torch.float64)
+            q, k = (mu + sigma * torch.randn(20_000, d, generator=rng, dtype=torch.float64) for _ in range(2))
+            measured.append((q * k).sum(-1).var())
+            printed.append(DERIVATIONS["variance"][line](mu, sigma))
+            mended.append(repaired(mu, sigma))
+        plots.curves(
+            widths, {"measured": measured, f"{line}, as printed": printed, "your repair": mended},
+            "width d", "variance of q . k", "One line against the dice", logx=True, logy=True, marks=True,
+            alt="The measured variance grows with the width; the printed line leaves it, the repair stays on it.",
+        )
 
 # %% [markdown]
 # ## Part VI. In your own words

@@ -11,7 +11,7 @@ from course_utils.notebook.grader import Explainer
 
 OK_FORMAT = False
 name = "q1_10"
-points = 7
+points = 6
 explain = Explainer("q1_10", globals(), rng="torch", hidden_topics=[
     "shapes and dtypes", "jacobian values", "jacobian first order", "jacobian where nothing can move",
     "limit rises", "limit falls", "limit unchanged", "limit of a small product", "large scores",

@@ -11,7 +11,7 @@ from course_utils.notebook.grader import Explainer
 
 OK_FORMAT = False
 name = "q1_12"
-points = 7
+points = 6
 explain = Explainer("q1_12", globals(), rng="torch", hidden_topics=[
     "identity", "permutation", "permutation special", "pointwise", "convolution", "convolution of any width",
     "many places", "single taps"

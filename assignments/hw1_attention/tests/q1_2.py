@@ -11,7 +11,7 @@ from course_utils.notebook.grader import Explainer
 
 OK_FORMAT = False
 name = "q1_2"
-points = 7
+points = 6
 explain = Explainer("q1_2", globals(), rng="torch", hidden_topics=[
     "shape and dtype", "values", "structure", "shift", "first order", "saturated point",
     "saturation is the frobenius norm", "closed form"

@@ -11,7 +11,7 @@ from course_utils.notebook.grader import Explainer
 
 OK_FORMAT = False
 name = "q1_3"
-points = 7
+points = 6
 explain = Explainer("q1_3", globals(), rng="torch", hidden_topics=[
     "values", "axes of length one", "float32", "keys keep apart", "rows keep apart", "general is linear",
     "concat saturates", "sizes that coincide", "gradients", "memory layout", "device"

@@ -11,7 +11,7 @@ from course_utils.notebook.grader import Explainer
 
 OK_FORMAT = False
 name = "q1_4"
-points = 6
+points = 5
 explain = Explainer("q1_4", globals(), rng="torch", hidden_topics=[
     "shapes", "weights", "attentional state", "default kind", "float32", "order of the keys",
     "rows of the batch", "gradients", "large scores", "key of zeros", "sizes that coincide", "memory layout",

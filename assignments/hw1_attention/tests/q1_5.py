@@ -9,7 +9,7 @@ from course_utils.notebook.grader import Explainer
 
 OK_FORMAT = False
 name = "q1_5"
-points = 11
+points = 10
 explain = Explainer("q1_5", globals(), rng="torch", hidden_topics=[
     "shapes", "weights are distributions", "every symbol is real", "start of the decoder",
     "no weight on padding", "content of padding", "amount of padding", "nothing but padding",

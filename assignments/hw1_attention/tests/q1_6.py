@@ -12,7 +12,7 @@ from course_utils.notebook.grader import Explainer
 
 OK_FORMAT = False
 name = "q1_6"
-points = 7
+points = 6
 explain = Explainer("q1_6", globals(), rng="torch", hidden_topics=[
     "values", "query comes first", "constant targets", "sizes", "order of points", "kernel form",
     "kernel ratios", "kernel makes attention", "regression is attention", "gradients",

@@ -11,7 +11,7 @@ from course_utils.notebook.grader import Explainer
 
 OK_FORMAT = False
 name = "q1_7"
-points = 12
+points = 11
 explain = Explainer("q1_7", globals(), rng="torch", hidden_topics=[
     "shapes and dtypes", "values", "weights are used", "padding values", "padding never leaks", "causal values",
     "padding and causal", "all padded row", "heads", "heads split from a model", "beta", "beta zero with masks",

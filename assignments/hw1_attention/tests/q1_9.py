@@ -11,7 +11,7 @@ from course_utils.notebook.grader import Explainer
 
 OK_FORMAT = False
 name = "q1_9"
-points = 7
+points = 6
 explain = Explainer("q1_9", globals(), rng="torch", hidden_topics=[
     "reaches p", "near the ends", "two scores", "nine digits", "very close to one", "any dtype", "small gaps",
     "no focus needed", "even is all there is", "certainty", "tie within reach", "tie out of reach",

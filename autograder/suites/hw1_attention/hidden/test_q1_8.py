@@ -211,4 +211,5 @@ def test_float32(dot_mean, dot_variance, variance_from_moments, variance_from_me
     square = v + mu32**2
     same(number(variance_from_moments(mu32, square, mu32, square), "variance_from_moments"), variance,
          "variance_from_moments", rtol=1e-3, atol=1e-5 * float(square @ square))
-    same(number(variance_from_means(mu32, v, mu32, v), "variance_from_means"), variance, "variance_from_means", rtol=1e-3)
+    same(number(variance_from_means(mu32, v, mu32, v), "variance_from_means"), variance, "variance_from_means",
+         rtol=1e-3)

@@ -1,7 +1,5 @@
 """Public checks of q1_8: dot_mean, dot_variance, unit_scale and the derivation's two other lines."""
 
-from itertools import product
-
 import torch
 
 from course_utils.checking.compare import check, number, same
@@ -21,13 +19,13 @@ def _moments(values, power):
 def _enumerated():
     """The variance of q . k, from all 64 outcomes."""
     mean = square = 0.0
-    for sides in product((0, 1), repeat=6):
-        q, k = (torch.tensor([values[i, side] for i, side in enumerate(part)])
-                for values, part in ((Q, sides[:3]), (K, sides[3:])))
-        chance = 1.0
-        for i, side in enumerate(sides):
-            chance *= float(1 - CHANCE[i % 3] if side else CHANCE[i % 3])
-        dot = float(q @ k)
+    for outcome in range(64):
+        sides = [outcome >> i & 1 for i in range(6)]  # which of its two numbers each entry takes
+        chance, dot = 1.0, 0.0
+        for i in range(3):
+            q, k = sides[i], sides[i + 3]
+            chance *= float((1 - CHANCE[i] if q else CHANCE[i]) * (1 - CHANCE[i] if k else CHANCE[i]))
+            dot += float(Q[i, q] * K[i, k])
         mean, square = mean + chance * dot, square + chance * dot**2
     return square - mean**2
 

@@ -13,11 +13,11 @@ def unit_scale(d):
 
 
 def variance_from_moments(q1, q2, k1, k2):
-    return sum(b * e - (a * c) ** 2 for a, b, c, e in zip(*(x.tolist() for x in (q1, q2, k1, k2))))
+    return sum(b * e - (a * c) ** 2 for a, b, c, e in zip(*(x.tolist() for x in (q1, q2, k1, k2)), strict=True))
 
 
 def variance_from_means(mq, vq, mk, vk):
-    letters = zip(mq.tolist(), vq.tolist(), mk.tolist(), vk.tolist())
+    letters = zip(mq.tolist(), vq.tolist(), mk.tolist(), vk.tolist(), strict=True)
     return sum((v + m**2) * (w + n**2) - m**2 * n**2 for m, v, n, w in letters)
 
 
@@ -136,7 +136,7 @@ def variance_from_means(mq, vq, mk, vk):
     m, v, n, w = sympy.symbols("m v n w", real=True)
     one = sympy.expand((v + m**2) * (w + n**2) - m**2 * n**2)
     f = sympy.lambdify((m, v, n, w), one, "math")
-    return math.fsum(f(*letters) for letters in zip(*(x.tolist() for x in (mq, vq, mk, vk))))
+    return math.fsum(f(*letters) for letters in zip(*(x.tolist() for x in (mq, vq, mk, vk)), strict=True))
 
 
 def variance_from_moments(q1, q2, k1, k2):
