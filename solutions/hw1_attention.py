@@ -114,19 +114,20 @@ grader = Grader("hw1_attention")
 # | 1 | 0.665, 0.245, 0.090 |
 # | 4 | 0.982, 0.018, 0.000 |
 #
-# The formula is short; the work is at its edges. Write `softargmax(scores, beta=1.0, dim=-1)`. It must
+# The formula is short; the work is at its edges. Write `softargmax(scores, beta=1.0, dim=-1)`, this formula along one
+# axis. {=formula} It must {-}
 #
 # - take `scores` of any shape and any floating dtype, normalise over the axis `dim` only, and keep shape
-#   and dtype;
-# - be **stable**: scores of size $10^4$ or $-10^4$ in float32 must give weights, neither NaN nor infinity;
+#   and dtype; {=shape} {=axis}
+# - be **stable**: scores of size $10^4$ or $-10^4$ in float32 must give weights, neither NaN nor infinity; {=stable}
 # - read the score `-inf` as "blocked": its weight is exactly 0, and the others share the weight as if it were
-#   not there (good to have: at `beta = 0` too, where $0 \cdot \infty$ is NaN);
+#   not there (good to have: at `beta = 0` too, where $0 \cdot \infty$ is NaN); {=blocked}
 # - return **zeros** for a slice in which every score is `-inf` (nothing to choose from, so nothing is
-#   chosen), and send back a gradient of zero there, not NaN.
+#   chosen), and send back a gradient of zero there, not NaN. {=empty-slice} {=empty-gradient}
 #
 # `beta` is a finite number $\ge 0$; scores are finite or `-inf`. A *slice* is one vector of scores along `dim`;
-# other slices must not notice an empty neighbour. As everywhere in this course the input is not changed in
-# place. You may use `torch.softmax` or write the exponentials yourself.
+# other slices must not notice an empty neighbour. {=neighbours} As everywhere in this course the input is not changed in
+# place. {=in-place} Gradients flow through the weights, so do not `detach`. {=gradients} You may use `torch.softmax` or write the exponentials yourself.
 
 # %% question="q1_1" points=6 minutes=15 difficulty=2
 def softargmax(scores: Tensor, beta: float = 1.0, dim: int = -1) -> Tensor:
@@ -197,12 +198,12 @@ with after("q1_1"):
 #
 # Write
 #
-# - `softmax_jacobian(z)`: the matrix `[n, n]` in closed form, in `z`'s dtype. No autograd (no
-#   `torch.autograd`, no `torch.func`, no finite differences). Entries are compared absolutely, so an exact
+# - `softmax_jacobian(z)`: the matrix `[n, n]` in closed form, in `z`'s dtype. {=jacobian} {=dtype} No autograd (no
+#   `torch.autograd`, no `torch.func`, no finite differences). {=no-autograd} Entries are compared absolutely, so an exact
 #   0 in place of $10^{-42}$ costs no points; but now you know how to do better;
-# - `saturation(z)`: the Frobenius norm of that matrix, as one number (a float).
+# - `saturation(z)`: the Frobenius norm of that matrix, as one number (a float). {=saturation}
 #
-# `z` is a vector `[n]` of finite scores, $n \ge 1$, and may be large ($\pm 10^4$).
+# `z` is a vector `[n]` of finite scores, $n \ge 1$, and may be large ($\pm 10^4$). {=any-n} {=large}
 
 # %% question="q1_2" points=6 minutes=20 difficulty=2 uses=["q1_1"]
 def softmax_jacobian(z: Tensor) -> Tensor:
@@ -263,7 +264,7 @@ with after("q1_2"):
 # ### Alignment scores: four ways to compare
 #
 # Now step 1. The decoder is in state $q$ (the **query**), the encoder has left its states $k_1, \dots, k_S$
-# (the **keys**), and we want one number per key that says how well it fits. Luong (2015) tried four kinds:
+# (the **keys**), and we want one number per key that says how well it fits. Luong (2015) tried four kinds: {=dot} {=general} {=concat} {=location}
 #
 # | kind | score of key $k_s$ | parameters |
 # |---|---|---|
@@ -281,9 +282,10 @@ with after("q1_2"):
 # $W$ transposed it would be $6$ and $0$. So the order matters: the query stands on the left of $W$.
 #
 # Write `luong_scores(query, keys, kind, W=None, v=None)` for a batch: `query` is `[B, D]`, one query for
-# each example, `keys` is `[B, S, D]`, the result is `[B, S]`, in the inputs' dtype. These are the scores,
-# before any softmax, and without any scaling. Parameters that a kind does not need are `None`. (Good to have:
-# a `ValueError` for a `kind` that is none of the four.)
+# each example, `keys` is `[B, S, D]`, the result is `[B, S]`, in the inputs' dtype. {=batch} {=dtype} These are the scores,
+# before any softmax, and without any scaling. {=no-scale} Parameters that a kind does not need are `None`. Gradients reach
+# the query, the keys and the parameters. {=gradients} (Good to have: a `ValueError` for a `kind` that is none of the
+# four. {-})
 
 # %% question="q1_3" points=6 minutes=20 difficulty=2
 def luong_scores(
@@ -366,10 +368,11 @@ with after("q1_3"):
 # $0.731, 0.269$ and the context is $(2.193, 0.269)$.
 #
 # Write `luong_step(query, keys, W_f, kind="dot", W=None, v=None)`: `query` `[B, D]`, `keys` `[B, S, D]`,
-# `W_f` `[E, 2D]` (any $E$; often $E = D$), and `kind`, `W`, `v` as in @q1_3. In a batch of rows the formula
-# reads $\tilde h = \tanh([q; c]\, W_f^\top)$. Return the pair `(h_tilde, weights)`: `h_tilde` is `[B, E]`,
-# `weights` is `[B, S]`. The query comes first in $[q; c]$, there is no scaling ($\beta = 1$), no mask and
-# no bias. A model calls this at every step of every batch, so it is best to work on the whole batch at once:
+# `W_f` `[E, 2D]` (any $E$; often $E = D$), and `kind`, `W`, `v` as in @q1_3. {=kinds} In a batch of rows the formula
+# reads $\tilde h = \tanh([q; c]\, W_f^\top)$. {=formula} Return the pair `(h_tilde, weights)`: `h_tilde` is `[B, E]`,
+# `weights` is `[B, S]`. {=shapes} {=batch} The query comes first in $[q; c]$, there is no scaling ($\beta = 1$), no mask and
+# no bias. {=order} {=no-scale} Scores of some thousands are no trouble to your softargmax, and so to this. {=large} Gradients
+# reach the query, the keys and `W_f`. {=gradients} A model calls this at every step of every batch, so it is best to work on the whole batch at once:
 # @q1_5 is trained within a time limit and may call it, and loops over examples or keys would make it slow.
 
 # %% question="q1_4" points=5 minutes=15 difficulty=1 uses=["q1_1", "q1_3"]
@@ -440,11 +443,11 @@ with after("q1_4"):
 # - a **decoder**: embed the target tokens, run a second GRU over them, started from the encoder's last
 #   *real* state;
 # - between them, the attention of @q1_4 at every decoder step: score the step's state against the memory,
-#   softmax, context, $\tilde h$;
+#   softmax, context, $\tilde h$; {=parts}
 # - a linear layer from $\tilde h$ to the logits.
 
 # %% [markdown]
-# `forward(src, tgt_in, key_padding_mask=None)` returns `(logits, weights)`:
+# `forward(src, tgt_in, key_padding_mask=None)` returns `(logits, weights)`: {=shapes} {=weights} {=padding-weights}
 #
 # | name | shape | meaning |
 # |---|---|---|
@@ -459,16 +462,19 @@ with after("q1_4"):
 #
 # This is what the grader relies on:
 #
-# - `logits[:, t]` depends on `tgt_in[:, :t + 1]` and never on later tokens; do not shift `tgt_in` again;
+# - `logits[:, t]` depends on `tgt_in[:, :t + 1]` and never on later tokens; do not shift `tgt_in` again; {=no-look-ahead}
 # - **source padding never changes the logits**: not through the tokens that stand there, not through how
-#   many there are. The decoder starts from the state after the last *real* token, not after the padding;
-# - a source that is *all* padding has weights 0 and finite logits;
-# - only the mask says what is padding: every source symbol, 0 too, is a real one;
-# - the returned weights are those that the model uses, and gradients reach every parameter that it uses;
-# - rows of a batch do not influence each other, and any $S \ge 1$ and $T \ge 1$ work.
+#   many there are; {=padding}
+# - the decoder starts from the state after the last *real* token, not after the padding; {=last-real-state}
+# - a source that is *all* padding has weights 0 and finite logits, and what stands in it moves nothing; {=all-padding}
+# - only the mask says what is padding: every source symbol, 0 too, is a real one; {=only-the-mask}
+# - gradients reach every parameter that the model uses, the encoder's through the attention too; {=gradients}
+# - the returned weights are those that the model uses; {~weights-used}
+# - rows of a batch do not influence each other, and any $S \ge 1$ and $T \ge 1$ work. {=rows}
 #
 # Names of parameters, kind of score and all else inside are yours. `nn.GRU`, `nn.Embedding` and `nn.Linear`
-# may be used. Make no tensor on a fixed device.
+# may be used. Make no tensor on a fixed device. {~device} The check below looks at an untrained model; hidden checks also
+# train it, look whether the context is made with the weights that you return, and try another device.
 
 # %% [markdown]
 # **The training run.** The grader builds `AttentionSeq2Seq(VOCAB, VOCAB + 1, D_MODEL)` and trains it with
@@ -593,13 +599,15 @@ with after("q1_5"):
 # Write
 #
 # - `kernel_regression(x, xs, ys, kernel)`: `x` `[T, D]`, `xs` `[S, D]`, `ys` `[S, Dv]`, result `[T, Dv]` in
-#   the inputs' dtype. You call `kernel(a, b)` with **the query first** (a kernel need not be symmetric). It
+#   the inputs' dtype. {=regression} {=shapes} You call `kernel(a, b)` with **the query first** (a kernel need not be
+#   symmetric). {=query-first} Gradients reach `x`, `xs` and `ys`. {=gradients} The kernel
 #   broadcasts over the leading axes and drops the last: with `a` of shape `[..., D]` and `b` of shape
-#   `[..., D]` it gives `[...]`, on two vectors one number. At every query at least one kernel value is well
+#   `[..., D]` it gives `[...]`, on two vectors one number. {=broadcasts} {=one-number} At every query at least one kernel value is well
 #   above 0, so the division needs no guard;
 # - `attention_kernel(d)`: returns such a kernel (a function of `a` and `b`, as above), with which the
 #   regression equals scaled dot-product attention with queries `x`, keys `xs` and values `ys` of width `d`,
-#   that is with scores $x \cdot x_j / \sqrt d$. It does not normalise anything: the regression does.
+#   that is with scores $x \cdot x_j / \sqrt d$. {=attention-kernel} It does not normalise anything: the regression
+#   does. {=no-normalising}
 #
 # By hand: `x` $= 0$, `xs` $= (0, 1)$, `ys` $= (10, 20)$, all of width 1. The Gaussian weights are $1$ and
 # $e^{-1/2} = 0.607$, the guess is $(10 + 0.607 \cdot 20) / 1.607 = 13.78$. With the attention kernel both
@@ -685,25 +693,26 @@ with after("q1_6"):
 # `(out, weights)`.
 #
 # - **Shapes**: `q` `[B, T, D]`, `k` `[B, S, D]`, `v` `[B, S, Dv]` give `out` `[B, T, Dv]`, `weights`
-#   `[B, T, S]`. With heads, `q` `[B, H, T, Dh]` and so on, give `[B, H, T, Dv]` and `[B, H, T, S]`. $T$,
-#   $S$, $D$ and $D_v$ may all differ.
+#   `[B, T, S]`. {=formula} With heads, `q` `[B, H, T, Dh]` and so on, give `[B, H, T, Dv]` and `[B, H, T, S]`. $T$,
+#   $S$, $D$ and $D_v$ may all differ. {=heads}
 # - **Scale**: the scores are `beta` times the dot products; `beta=None` means $1/\sqrt{D}$ with $D$ the
-#   last axis of `q` (with heads: $1/\sqrt{D_h}$). `beta = 0` is a legal value: an even spread over the keys
-#   that are not blocked.
+#   last axis of `q` (with heads: $1/\sqrt{D_h}$). {=scale} {=beta} `beta = 0` is a legal value: an even spread over the
+#   keys that are not blocked. {=beta-zero}
 # - **`key_padding_mask`**: bool `[B, S]`, **True = padding**, at any place: that key gets weight exactly 0
-#   from every query (and head) of its example.
+#   from every query (and head) of its example. {=padding}
 # - **`causal=True`**: query $i$ sees key $j$ if and only if $j \le i + (S - T)$, counting from 0. For
 #   $T = S$ this is the lower triangle. For $T < S$ the queries are the *last* $T$ of $S$ positions, so the
-#   last query sees all keys. For $T > S$ the first $T - S$ queries see nothing.
-# - Both masks may come together: a key is blocked if either blocks it.
+#   last query sees all keys. For $T > S$ the first $T - S$ queries see nothing. {=causal}
+# - Both masks may come together: a key is blocked if either blocks it. {=both}
 # - **A row with every key blocked** has weights exactly 0 and output exactly 0, and all gradients are
-#   finite.
+#   finite. {=blocked-row} {=blocked-gradient} Elsewhere gradients are those of the formula. {=gradients}
 # - `weights` are the weights after masking, they sum to 1 over the keys in every row that sees at least one
-#   key.
-# - dtype and device are those of `q`; inputs (the mask too) are not changed; no tensor is made on a fixed
-#   device.
+#   key. {=sums}
+# - dtype and device are those of `q`; {=dtype} inputs (the mask too) are not changed; {=in-place} no tensor is made on a
+#   fixed device. {~device}
 #
-# `F.scaled_dot_product_attention` and `nn.MultiheadAttention` may **not** be used in this answer.
+# `F.scaled_dot_product_attention` and `nn.MultiheadAttention` may **not** be used in this answer. {=ruled-out} Hidden checks
+# also try another device and larger shapes.
 
 # %% question="q1_7" points=11 minutes=40 difficulty=3 uses=["q1_1"]
 def attention(
@@ -799,15 +808,15 @@ with after("q1_6", "q1_7", what="comparison"):
 # $$Q = \Omega_q X + \beta_q \mathbf{1}^\top, \qquad K = \Omega_k X + \beta_k \mathbf{1}^\top, \qquad
 # V = \Omega_v X + \beta_v \mathbf{1}^\top, \qquad \mathrm{Sa}[X] = V\,\mathrm{softmax}\big(K^\top Q\big).$$
 #
-# $\mathbf{1}^\top$ is a row of $N$ ones: each token gets the same bias. Entry $(i, j)$ of $K^\top Q$ is the score of
-# key $i$ for query $j$, so here a query owns a **column**, and the softmax runs down each column. There is no scale.
+# $\mathbf{1}^\top$ is a row of $N$ ones: each token gets the same bias. {=biases} Entry $(i, j)$ of $K^\top Q$ is the score of
+# key $i$ for query $j$, so here a query owns a **column**, and the softmax runs down each column. {=formula} {=softmax-axis} There is no scale. {=no-scale}
 #
 # By hand: one feature, two tokens, $X = (0, \ln 3)$, all three $\Omega$ equal to 1, $\beta_q = 1$, the other biases 0.
 # Then $Q = (1, 1 + \ln 3)$ and $K = V = (0, \ln 3)$. The first query's scores are $0$ and $\ln 3$, its weights
 # $\tfrac14$ and $\tfrac34$, its output $\tfrac34 \ln 3 = 0.824$.
 #
 # Write `column_attention(X, Oq, Ok, Ov, bq, bk, bv)`: `X` `[D, N]`, the three `O` `[D, D]`, the three biases `[D]`. The
-# result is `[D, N]`, in the inputs' dtype, for any $D, N \ge 1$. One of the three biases changes nothing at all. Which
+# result is `[D, N]`, in the inputs' dtype, {=dtype} for any $D, N \ge 1$. {=any-size} One of the three biases changes nothing at all. Which
 # one? Guess before you look.
 
 # %% question="q1_16" points=4 minutes=12 difficulty=2 uses=["q1_1", "q1_7"]
@@ -886,10 +895,10 @@ with after("q1_16", "q1_7"):
 #
 # Write the answer first:
 #
-# - `dot_mean(mu, sigma)`: the mean of $q \cdot k$;
-# - `dot_variance(mu, sigma)`: its variance;
+# - `dot_mean(mu, sigma)`: the mean of $q \cdot k$; {=mean}
+# - `dot_variance(mu, sigma)`: its variance; {=variance}
 # - `unit_scale(d)`: the number by which $q \cdot k$ must be **divided** so that its variance becomes 1 when
-#   the entries are standard normal ($\mu = 0$, $\sigma = 1$).
+#   the entries are standard normal ($\mu = 0$, $\sigma = 1$). {=scale}
 #
 # `mu` is a tensor `[d]` (any $d \ge 1$, entries of any sign and size), `sigma` a positive number, the
 # **standard deviation**. To check yourself: for $\mu = (1, -1, 2)$ and $\sigma = 0.5$ the mean is 6 and the
@@ -900,15 +909,15 @@ with after("q1_16", "q1_7"):
 # of its own**, so each can be tried by itself, at numbers where the lines after it say nothing:
 #
 # - `variance_from_moments(q1, q2, k1, k2)`: the variance of $q \cdot k$ from the raw moments of the entries,
-#   $q1_i = E[q_i]$, $q2_i = E[q_i^2]$, and $k1$, $k2$ the same for $k$. All $2d$ entries are independent of each
-#   other, those of $q$ and of $k$ have different laws, and none needs to be normal;
-# - `variance_from_means(mq, vq, mk, vk)`: the same from their means $mq_i$, $mk_i$ and variances $vq_i$, $vk_i$;
+#   $q1_i = E[q_i]$, $q2_i = E[q_i^2]$, and $k1$, $k2$ the same for $k$. {=moments} All $2d$ entries are independent of each
+#   other, those of $q$ and of $k$ have different laws, and none needs to be normal; {=not-normal}
+# - `variance_from_means(mq, vq, mk, vk)`: the same from their means $mq_i$, $mk_i$ and variances $vq_i$, $vk_i$; {=means}
 # - `dot_variance(mu, sigma)` is the last line.
 #
 # The four letters of a line are tensors `[d]`. A line must give the next one where the letters are tied: put
 # $q2 = vq + mq^2$ (and $k2$ likewise), and the first line becomes the second; put $mq = mk = \mu$ and
-# $vq = vk = \sigma^2$, and the second becomes the third. All five functions return a number: a Python number or
-# a 0-dim tensor.
+# $vq = vk = \sigma^2$, and the second becomes the third. {=tied} All five functions return a number: a Python number or
+# a 0-dim tensor. {=numbers}
 #
 # By hand, with one entry each: $q$ is 0 or 2, each half of the time, and $k$ is always 3. Then $q1 = 1$, $q2 = 2$,
 # $k1 = 3$, $k2 = 9$; the product is 0 or 6, and its variance is 9.
@@ -1020,10 +1029,10 @@ with after("q1_2", "q1_8"):
 # $n\,(1 - a_{\max})$: true, and useless for long sequences. In fact $n$ has no business in it. There is a
 # constant $c$ with
 #
-# $$\|J\|_F \le c\,(1 - a_{\max}) \qquad\text{for every softmax over any number of scores.}$$
+# $$\|J\|_F \le c\,(1 - a_{\max}) \qquad\text{for every softmax over any number of scores.}$$ {=bound}
 #
-# Find the **smallest** such $c$. Write `saturation_bound(largest)`, which returns $c\,(1 - a_{\max})$ as a Python float,
-# for `largest`, the largest weight $a_{\max}$: a Python number in $(0, 1]$.
+# Find the **smallest** such $c$. {=smallest} Write `saturation_bound(largest)`, which returns $c\,(1 - a_{\max})$ {=form} as
+# a Python float, {=float} for `largest`, the largest weight $a_{\max}$: a Python number in $(0, 1]$.
 #
 # Two things have to be seen. That no smaller $c$ will do: look for weights whose $\|J\|_F$ is nearly as large as the
 # bound. (Two weights, $a$ and $1 - a$, are a good place to start.) And that yours always does: $J$ has no negative
@@ -1086,17 +1095,16 @@ with after("q1_17"):
 # %% [markdown] question="q1_9"
 # ### The temperature you need
 #
-# The scale $1/\sqrt d$ is a starting point. A model that wants to *copy* one value must make its softmax
+# The scale $1/\sqrt d$ is a starting point. A model that wants to *copy* one value has to make its softmax
 # sharp, by larger queries and keys, which is the same as a larger $\beta$. How large? The largest weight is
 #
 # $$a_{\max}(\beta) = \frac{1}{\sum_j e^{-\beta \Delta_j}}, \qquad \Delta_j = s_{\max} - s_j \ge 0,$$
 #
-# which starts at $1/n$ for $\beta = 0$ and grows with $\beta$. With $m$ scores tied at the top it can never
-# exceed $1/m$.
+# which starts at $1/n$ for $\beta = 0$ and grows with $\beta$. With $m$ scores tied at the top it stays below $1/m$.
 #
 # Write `beta_to_focus(scores, p)`: the smallest $\beta \ge 0$ at which the largest weight reaches `p`, as a
-# Python float. `scores` is a tensor `[n]` of finite scores, $n \ge 1$, in any dtype; `p` is a number,
-# $0 < p \le 1$. With $m$ the number of scores equal to the largest:
+# Python float. {=float} `scores` is a tensor `[n]` of finite scores, $n \ge 1$, in any dtype; {=dtypes} `p` is a number,
+# $0 < p \le 1$. With $m$ the number of scores equal to the largest: {=even} {=finite} {=never}
 #
 # | case | answer |
 # |---|---|
@@ -1105,14 +1113,14 @@ with after("q1_17"):
 # | `p` $\ge 1/m$, and `p` $> 1/n$ | `math.inf`: no finite $\beta$ gets there; $1/m$ itself is only a limit |
 #
 # So for $n > 1$, `p = 1` always gives `inf`; and if *all* scores are tied, the answer is 0 up to `p`
-# $= 1/n$ and `inf` above. Scores count as tied when they are exactly equal. Adding a constant to all scores
-# must not change the answer, and doubling them must halve it.
+# $= 1/n$ and `inf` above. {=ties} Scores count as tied when they are exactly equal. {=tied-is-equal} Adding a constant to
+# all scores must not change the answer, {=shift} and doubling them must halve it. {=doubling}
 #
 # By hand: for the scores $(1, 0)$ and $p = 0.9$ we need $1 + e^{-\beta} = 1/0.9$, so
 # $\beta = \ln 9 = 2.197$. For $(1, 1, 0)$ and $p = 0.45$: $2 + e^{-\beta} = 1/0.45$, so
 # $\beta = \ln 4.5 = 1.504$; for $p = 0.5$ it is `inf`. In general there is no closed form, but $a_{\max}$
-# is monotone, and a monotone function can be inverted by halving an interval. Find it to nine digits or
-# better, for `p` up to $1 - 10^{-6}$ (closer to 1 four digits will do).
+# is monotone, and a monotone function can be inverted by halving an interval. Find it to six digits or
+# better, for `p` up to $1 - 10^{-6}$ (closer to 1 four digits will do). {=digits}
 
 # %% question="q1_9" points=6 minutes=25 difficulty=3 uses=["q1_1"]
 def beta_to_focus(scores: Tensor, p: float) -> float:
@@ -1196,8 +1204,8 @@ with after("q1_9"):
 # $s = \beta\, K q$. How does $h$ change if key $j$ moves a little? The key acts through its own score
 # $s_j = \beta\, q \cdot k_j$ alone, and the score through the Jacobian of @q1_2. Put the two together, and
 # what comes out is short enough to remember: a derivative of the shape `[Dv, D]`, whose entry $(a, b)$ is
-# $\partial h_a / \partial k_{j,b}$. It moves the output on the straight line between $h$ and $v_j$, and
-# nowhere else.
+# $\partial h_a / \partial k_{j,b}$. It moves the output on the straight line *through* $h$ and $v_j$: towards $v_j$ when
+# the score rises, away from it when the score falls, and nowhere else.
 #
 # And if key $j$ is not moved but *stretched*, $k_j \to \alpha\, k_j$ with $\alpha \to \infty$? "A longer
 # key gets more weight" is a popular answer, and it is wrong half of the time: its score is multiplied by
@@ -1209,12 +1217,12 @@ with after("q1_9"):
 # the dot products):
 #
 # - `key_jacobian(q, K, V, j, beta)`: the derivative of $h$ by key $j$, `[Dv, D]`. The closed form is one
-#   line; find it;
+#   line; find it; {=jacobian} {=beta}
 # - `elongated_limit(q, K, V, j, beta)`: the limit `[Dv]` of the output as key $j$ is stretched without end,
-#   its value $v_j$ staying as it is. The three cases are $q \cdot k_j > 0$, $< 0$ and exactly $= 0$. (Good to
+#   its value $v_j$ staying as it is. The three cases are $q \cdot k_j > 0$, $< 0$ and exactly $= 0$. {=limit} (Good to
 #   have: with a single key, $S = 1$, its weight is 1 whatever the score, so the output is $v_j$ in all cases.)
 #
-# Both keep the inputs' dtype.
+# Both keep the inputs' dtype, {=dtype} and change none of them. {=in-place}
 #
 # To check yourself, with all widths 1 and $\beta = 1$: the query 1, the keys $0$ and $\ln 3$ and the values $0$
 # and $4$ give the weights $1/4$ and $3/4$ and the output 3. Its derivative by key 0 is $-0.75$, by key 1 it is
@@ -1312,7 +1320,7 @@ with after("q1_10"):
 # that cancels $P$ against $P^\top$ *inside* the softmax, where nothing cancels. Watch that step in yours.
 #
 # Write the proof, line by line, each line in **letters of its own**. Below, $S$ stands for scores (the scale
-# is already in them), $A$ for weights, $V$ for values:
+# is already in them), $A$ for weights, $V$ for values: {=shuffled} {=scores} {=weights} {=output}
 #
 # | function | the line |
 # |---|---|
@@ -1322,9 +1330,9 @@ with after("q1_10"):
 # | `line_output(A, V, P)` | $P A V$, which is $P\,\mathrm{Sa}(X)$ |
 #
 # `X`, `V` are `[N, D]`; `P`, `S`, `A` are `[N, N]`; the `W`s are `[D, D]`. Every line is a matrix `[N, D]` in the
-# inputs' dtype, and every softmax runs over the last axis. If $P$ is a permutation matrix, $S = QK^\top / \sqrt D$ with
-# $Q = XW_q$, $K = XW_k$, $V = XW_v$, and $A = \mathrm{softmax}(S)$, all four are equal: that is the proof.
-# Evaluate each line **as it stands**, for *any* numbers in `S`, `A` and `V` and *any* square matrix `P`. There
+# inputs' dtype, {=dtype} and every softmax runs over the last axis. {=softmax-axis} If $P$ is a permutation matrix, $S = QK^\top / \sqrt D$ with
+# $Q = XW_q$, $K = XW_k$, $V = XW_v$, and $A = \mathrm{softmax}(S)$, all four are equal: that is the proof. {=agree}
+# Evaluate each line **as it stands**, for *any* numbers in `S`, `A` and `V` and *any* square matrix `P`. {=any-matrix} There
 # the lines differ, so none can stand for another, and you can see which step needs what.
 
 # %% question="q1_11" points=6 minutes=20 difficulty=2 uses=["q1_1", "q1_7"]
@@ -1422,22 +1430,22 @@ with after("q1_11"):
 # softmax pick that place, and since $Z$ contains the positions, $W_q$ and $W_k$ can pick by position
 # whatever the content is. Each function returns a dict with the keys `"Wq"`, `"Wk"` (both `[H, d + n, A]`),
 # `"Wv"` (`[H, d + n, C]`) and `"Wo"` (`[H * C, d_out]`); $H$, $A$ and $C$ are yours to choose, and weights
-# are cast to `X`'s dtype (float32 or float64) before use; entries with the precision of float32 will do. They
-# must work for **every** content `X` `[n, d]`:
+# are cast to `X`'s dtype (float32 or float64) before use; entries with the precision of float32 will do. {=cast} They
+# must work for **every** content `X` `[n, d]`: {=every-content}
 #
-# - `identity_layer(n, d)`: the output is `X`;
+# - `identity_layer(n, d)`: the output is `X`; {=identity}
 # - `permutation_layer(perm, d)`: output $i$ is input `perm[i]`; `perm` is a list of the numbers
-#   $0, \dots, n - 1$ in some order;
+#   $0, \dots, n - 1$ in some order; {=permutation}
 # - `pointwise_layer(W, n)`: output $i$ is $W x_i$, `W` `[d_out, d_in]`: the same linear map at each place
-#   (a convolution of width 1);
+#   (a convolution of width 1); {=pointwise}
 # - `convolution_layer(kernel, n)`: a circular convolution of odd width $K$. `kernel` is `[d_out, d_in, K]`
 #   as in `nn.Conv1d`, and output $i$ is $\sum_{t=0}^{K-1}$ `kernel[:, :, t]`
 #   $x_{(i + t - \lfloor K/2 \rfloor) \bmod n}$: tap $t$ reads the place $t - \lfloor K/2 \rfloor$ to the
-#   right, round the corner where need be (several times round, if $K > n$). No flip. How many heads does it
-#   need?
+#   right, round the corner where need be (several times round, if $K > n$). {=convolution} {=wraps} No flip. How many
+#   heads does it need?
 #
 # (Cordonnier 2020 shows that attention layers can express any convolution in this way, and that trained
-# ones sometimes do.) Make the softmax sharp enough, for every $n$ and for contents of any ordinary size:
+# ones sometimes do.) Make the softmax sharp enough, for every $n$ and for contents of any ordinary size {=sharp}:
 # after the division by $\sqrt A$, a lead of 100 for the chosen place leaves the others
 # $e^{-100} \approx 4 \cdot 10^{-44}$.
 
@@ -1605,9 +1613,9 @@ with after("q1_12"):
 # is a number or a tensor. `draw("variance", rng)` makes random arguments for that derivation; `rng` is a
 # `torch.Generator`. Evaluate them wherever you like, and more than once: a false line may hold at *some* arguments.
 #
-# Write `repairs()`, which takes nothing and returns a dict. For **each derivation with a false line**, and for no
-# other, it maps the derivation's name to a pair `(line, repaired)`: the name of its **first** false line, and a
-# function of the derivation's arguments that gives what this line should have been.
+# Write `repairs()`, which takes nothing and returns a dict. {=form} For **each derivation with a false line**, {=each-false}
+# and for no other, {=no-other} it maps the derivation's name to a pair `(line, repaired)`: the name of its **first** false
+# line, {=first-line} and a function of the derivation's arguments that gives what this line should have been. {=repaired}
 
 # %% question="q1_13" points=5 minutes=25 difficulty=2 uses=["q1_1", "q1_8", "q1_10", "q1_11"]
 def repairs() -> dict[str, tuple[str, Callable[..., Tensor | float]]]:
