@@ -77,3 +77,27 @@ def softargmax(scores, beta=1.0, dim=-1):
     p = torch.softmax(scores.masked_fill(dead, 0.0), dim)
     p = torch.where(p > 0, p.clamp(min=torch.finfo(p.dtype).tiny) ** beta, 0.0)
     return (p / p.sum(dim, keepdim=True)).masked_fill(dead, 0.0)
+
+# %% small-number-in-the-sum
+"""Your weights sum to a little less than 1: a small number is added to the denominator. With the maximum subtracted the
+sum is at least 1, and needs no help; an empty slice needs a case of its own."""
+replace("return torch.softmax(z, dim).masked_fill(blocked, 0.0)", """e = torch.exp(z - z.amax(dim, keepdim=True)).masked_fill(blocked, 0.0)
+    return e / (e.sum(dim, keepdim=True) + 1e-8)""")
+
+# %% weights-detached
+"""No gradient flows back to the scores: the weights are detached (or their `.data` is taken), so nothing before them can
+learn."""
+replace(".masked_fill(blocked, 0.0)", ".masked_fill(blocked, 0.0).detach()")
+
+# %% beta-rounded
+"""You round beta to a whole number: 2.5 becomes 2, and 0.3 becomes 0."""
+replace("else beta * scores", "else int(beta) * scores")
+
+# %% axis-off-by-one
+"""You normalise the axis before the one that `dim` names: look at which slices of your result sum to 1."""
+replace("torch.softmax(z, dim)", "torch.softmax(z, dim - 1 if z.dim() > 1 else dim)")
+
+# %% blocked-after-softmax
+"""You set the weights of blocked places to 0 after the softmax, so that the others sum to less than 1: a blocked place
+still counts in the denominator. Block the scores first."""
+replace("torch.finfo(z.dtype).min", "0.0")

@@ -69,3 +69,19 @@ replace("return off - torch.diag(off.sum(-1))", "return torch.diag(off.sum(-1)) 
 """For a vector `y * y.T` is no outer product: a vector has no transpose, so each entry is squared and taken off every
 row. Use `torch.outer(y, y)`, or `y[:, None] * y`."""
 replace("return off - torch.diag(off.sum(-1))", "return torch.diag(y) - y * y")
+
+# %% finite-differences
+"""Your Jacobian has only six or seven right digits: it looks like finite differences. Write it as a formula in the
+weights, which is exact."""
+replace("""    off = -torch.outer(y, y)  # [n, n]
+    off = off - torch.diag(off.diagonal())  # right outside the diagonal, 0 on it
+    return off - torch.diag(off.sum(-1))""", """    h = 1e-5 * torch.eye(len(z), dtype=z.dtype, device=z.device)
+    return torch.stack([(softargmax(z + e) - softargmax(z - e)) / 2e-5 for e in h], -1)""")
+
+# %% float32-inside
+"""Your Jacobian has the digits of float32, whatever dtype comes in: stay in the dtype of z."""
+replace("y = softargmax(z)", "y = softargmax(z.float()).to(z.dtype)")
+
+# %% large-scores-clipped
+"""You clip large scores. Scores that all lie beyond your limit then look equal, and the Jacobian is that of a tie."""
+replace("y = softargmax(z)", "y = softargmax(z.clamp(-80, 80))")

@@ -62,3 +62,18 @@ replace("@ W_f.T)", "@ (W_f if len(W_f) == W_f.shape[1] else W_f.T))")
 replace("weights = softargmax(luong_scores(query, keys, kind, W, v))",
         """e = torch.exp(luong_scores(query, keys, kind, W, v))
     weights = e / e.sum(-1, keepdim=True)""")
+
+# %% another-rows-keys
+"""The context of each example is made of another example's keys: weights b and keys b belong together."""
+replace('torch.einsum("bs,bsd->bd", weights, keys)', 'torch.einsum("bs,bsd->bd", weights, keys.roll(1, 0))')
+
+# %% weights-detached
+"""The values are right, but the weights are detached before the context is made: no gradient reaches the scores, so the
+model would never learn where to look."""
+replace('torch.einsum("bs,bsd->bd", weights, keys)', 'torch.einsum("bs,bsd->bd", weights.detach(), keys)')
+
+# %% small-number-in-the-sum
+"""Your weights sum to a little less than 1: a small number stands in the denominator of the softmax, and it is not
+needed."""
+replace("context = torch", """weights = weights / (1 + 1e-6)
+    context = torch""")

@@ -127,3 +127,11 @@ against the encoder's states."""
 replace("scores = self.W(states) @ memory.mT", """T, S = tgt_in.shape[1], src.shape[1]
         t, s = torch.arange(T, device=src.device)[:, None], torch.arange(S, device=src.device)
         scores = -1.0 * (s + t - S + 1).abs().to(memory).expand(len(src), T, S)""")
+
+# %% another-rows-mask
+"""Each source is masked with another row's padding: row b of the mask belongs to source b."""
+replace("scores.masked_fill(key_padding_mask[:, None], -math.inf)", "scores.masked_fill(key_padding_mask.roll(1, 0)[:, None], -math.inf)")
+
+# %% context-of-another-row
+"""The context of each row is made of another row's encoder states: rows of a batch do not influence each other."""
+replace("weights @ memory], dim=-1)", "weights @ memory.roll(1, 0)], dim=-1)")

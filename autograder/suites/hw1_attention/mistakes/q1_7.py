@@ -147,3 +147,42 @@ replace("if causal:", """scores = scores.view(*q.shape[:-1], S)
 no value. Multiply first, then block."""
 replace("(q * (1 / math.sqrt(D) if beta is None else beta)) @ k.mT", "q @ k.mT")
 replace("softargmax(scores)", "softargmax(scores * (1 / math.sqrt(D) if beta is None else beta))")
+
+# %% another-rows-mask
+"""Each example is masked with another example's padding: row b of the mask belongs to example b."""
+replace("key_padding_mask.reshape(-1, *heads, S)", "key_padding_mask.roll(1, 0).reshape(-1, *heads, S)")
+
+# %% first-rows-mask
+"""Every example is masked with the padding of the first: the batch axis of the mask is lost."""
+replace("key_padding_mask.reshape(-1, *heads, S)", "key_padding_mask[:1].reshape(-1, *heads, S)")
+
+# %% weights-detached
+"""The output is right, but no gradient reaches q and k: the weights are detached before they meet the values."""
+replace("return weights @ v, weights", "return weights.detach() @ v, weights")
+
+# %% causal-sees-one-ahead
+"""Each query sees one key too many, the one after its own place: your triangle is shifted by one."""
+replace("triu(S - T + 1)", "triu(S - T + 2)")
+
+# %% causal-square-only
+"""Your causal mask is square, so a call with T != S fails. It is T by S, aligned at the bottom right."""
+replace("torch.ones(T, S, dtype", "torch.ones(T, T, dtype")
+replace("triu(S - T + 1)  # [T, S]", "triu(1)")
+
+# %% beta-ignored
+"""A given beta changes nothing: the scale is always 1 / sqrt(D)."""
+replace("1 / math.sqrt(D) if beta is None else beta", "1 / math.sqrt(D)")
+
+# %% padding-on-queries
+"""Your mask blocks queries, the rows of the scores, where it should block keys, the columns."""
+replace("scores.masked_fill(key_padding_mask.reshape(-1, *heads, S), -math.inf)",
+        "scores.masked_fill(key_padding_mask.reshape(-1, *heads, S).mT[..., :T, :], -math.inf)")
+
+# %% keys-for-values
+"""Your output is the weighted sum of the keys. The values are what is handed over."""
+replace("return weights @ v, weights", "return weights @ k, weights")
+
+# %% scale-from-the-keys-number
+"""You scale by the root of S, the number of keys. The scale is the root of D, the width that the dot product runs
+over."""
+replace("math.sqrt(D)", "math.sqrt(S)")

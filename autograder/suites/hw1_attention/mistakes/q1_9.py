@@ -93,3 +93,17 @@ replace("""if p <= 1 / n:
 """You count scores as tied when `isclose` says so. Tied means equal: a gap of one in a million needs a beta of
 millions, and that is the answer."""
 replace("int((gaps == 0).sum())", "int(torch.isclose(s, s.max()).sum())")
+
+# %% scores-in-float32
+"""You compute in float32. A gap of a millionth beside scores of 1 keeps hardly a digit there: go over to float64
+first."""
+replace("s = scores.double()", "s = scores.float()")
+
+# %% tensor-for-float
+"""You return a tensor. A Python float is asked for; `.item()` makes one."""
+replace("return high", "return torch.tensor(high, dtype=torch.float64)")
+
+# %% too-few-halvings
+"""Your beta has three or four right digits only: the search stops too early. Each halving of the interval wins about a
+third of a digit."""
+replace("for _ in range(200):", "for _ in range(10):")

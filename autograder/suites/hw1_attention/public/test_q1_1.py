@@ -178,3 +178,11 @@ def probe_blocked_beside_low(softargmax):
 
 def probe_wide_scores_small_beta(softargmax):
     return softargmax(torch.tensor([[3000.0, 0.0, -2000.0], [0.0, 1e4, 8e3]], dtype=torch.float64), beta=1e-3)
+
+
+def probe_gradient_flows(softargmax):
+    return bool(softargmax(_scores(3, 4).requires_grad_()).requires_grad)
+
+
+def probe_sum_is_exact(softargmax):
+    return bool((softargmax(_scores(3, 5)).sum(-1) - 1).abs().max() < 1e-12)

@@ -137,3 +137,15 @@ def probe_limit_of_a_small_product(elongated_limit):
     K = torch.tensor([[1e-9, 0.0], [0.3, -1.0], [-0.5, 2.0]], dtype=torch.float64)
     V, q = torch.tensor([[5.0], [1.0], [-2.0]], dtype=torch.float64), torch.tensor([1.0, 0.5], dtype=torch.float64)
     return elongated_limit(q, K, V, 0, 1.0)
+
+
+def probe_inputs_stay(elongated_limit):
+    q, keys, values = _inputs(-1.0)
+    kept = keys.clone()
+    elongated_limit(q, keys, values, 2, 0.8)
+    return bool(torch.equal(keys, kept))
+
+
+def probe_limit_of_a_thousandth(elongated_limit):
+    q, keys, values = _inputs(1.0)
+    return elongated_limit(q, torch.cat([keys[:2], keys[2:3] / 1000, keys[3:]]), values, 2, 0.8)

@@ -5,6 +5,7 @@ import math
 import torch
 
 from course_utils.checking.compare import check, same, tensor
+from course_utils.explain.fingerprints import precision
 
 F64 = torch.float64
 QUERY = torch.tensor([[1.0, 2.0]], dtype=F64)  # [B=1, D=2]
@@ -156,3 +157,14 @@ def probe_gradients(luong_scores):
         luong_scores(*leaves[:2], kind, *leaves[2:]).square().sum().backward()
         gradients += [torch.zeros_like(leaf) if leaf.grad is None else leaf.grad for leaf in leaves]
     return gradients
+
+
+def probe_batch_of_other_rows(luong_scores):
+    x = _inputs()
+    return luong_scores(x["query"] * torch.tensor([[1.0], [3.0]], dtype=F64), x["keys"], "dot")
+
+
+def probe_precision(luong_scores):
+    x = _inputs()
+    exact = (x["query"][:, None] * x["keys"]).sum(-1)
+    return precision(luong_scores(x["query"], x["keys"], "dot") - exact)

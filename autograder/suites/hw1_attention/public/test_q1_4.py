@@ -5,6 +5,7 @@ import math
 import torch
 
 from course_utils.checking.compare import check, same, tensor
+from course_utils.explain.fingerprints import precision
 
 F64 = torch.float64
 
@@ -165,3 +166,8 @@ def probe_square_matrix(luong_step):
 def probe_large_scores(luong_step):
     x = torch.linspace(-40, 40, 24, dtype=torch.float64).reshape(2, 3, 4)
     return luong_step(x[:, 1] * 30, x, torch.full((2, 8), 0.01, dtype=torch.float64))[1]
+
+
+def probe_precision(luong_step):
+    x = _inputs()
+    return precision(luong_step(x["query"], x["keys"], x["W_f"])[1].sum(-1) - 1)

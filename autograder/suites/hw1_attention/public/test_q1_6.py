@@ -5,6 +5,7 @@ import math
 import torch
 
 from course_utils.checking.compare import check, number, same, tensor
+from course_utils.explain.fingerprints import precision
 from course_utils.hw1.kernels import dot_exp_kernel, gaussian_kernel, laplace_kernel, lopsided_kernel
 
 F64 = torch.float64
@@ -172,3 +173,14 @@ def probe_gradients(kernel_regression):
     leaves = [part.requires_grad_() for part in _inputs()]
     kernel_regression(*leaves, gaussian_kernel).square().sum().backward()
     return [torch.zeros_like(leaf) if leaf.grad is None else leaf.grad for leaf in leaves]
+
+
+def probe_precision(kernel_regression):
+    x, xs, ys = _inputs()
+    K = gaussian_kernel(x[:, None], xs[None])
+    return precision(kernel_regression(x, xs, ys, gaussian_kernel) - K @ ys / K.sum(-1, keepdim=True))
+
+
+def probe_as_many_queries_as_points(kernel_regression):
+    _, xs, ys = _inputs()
+    return kernel_regression(xs.flip(0), xs, ys, lopsided_kernel)

@@ -5,6 +5,7 @@ import math
 import torch
 
 from course_utils.checking.compare import check, number, same
+from course_utils.explain.fingerprints import precision
 
 F64 = torch.float64
 
@@ -149,3 +150,12 @@ def probe_tiny_gap(beta_to_focus):
 
 def probe_small_gap(beta_to_focus):
     return beta_to_focus(torch.tensor([0.0, 1e-4, -1e-4, 0.0], dtype=torch.float64), 0.9)
+
+
+def probe_type(beta_to_focus):
+    return type(beta_to_focus(_scores(), 0.6)).__name__
+
+
+def probe_digits(beta_to_focus):
+    scores = torch.tensor([1.0, 0.0], dtype=F64)
+    return precision(torch.tensor(float(beta_to_focus(scores, 0.9)) - math.log(9.0), dtype=F64))
