@@ -71,6 +71,7 @@ from torch import Tensor, nn
 
 from course_utils import Grader, after, pick_device, plots, seed_everything
 from course_utils.hw1 import reversal
+from course_utils.hw1.diagram import attention_diagram
 from course_utils.hw1.kernels import gaussian_kernel
 from course_utils.hw1.position_layer import position_layer
 from course_utils.hw1.spot_the_error import DERIVATIONS, departs, draw
@@ -96,7 +97,7 @@ grader = Grader("hw1_attention")
 #
 # We begin in the middle, with step 2, since all the rest depends on it.
 
-# %% [markdown] question="q1_1"
+# %% [markdown] question="q1_1" sources="002/1.1-weights 001/1.1-b"
 # ### Softargmax: choosing softly
 #
 # Given scores $s_1, \dots, s_n$, the hard choice is the argmax: all the weight on the largest score. It has
@@ -154,11 +155,19 @@ def softargmax(scores: Tensor, beta: float = 1.0, dim: int = -1) -> Tensor:
 # after subtracting it. Sum along the axis, and where the sum is 0 use 1. Divide.
 
 # %% [markdown]
-# What does the temperature do? Here are the weights of four scores as $\beta$ grows, and how spread out
-# they are: their entropy $-\sum_i a_i \ln a_i$, divided by $\ln 4$. It falls from 1 (an even spread) towards 0
-# (a hard choice), and it never turns back: the entropy's slope is $-\beta$ times the variance of the scores
-# under the weights, which is never positive. Look at the second score: its weight grows at first, as long as the
-# score is above the average, and then it loses.
+# What does the temperature do? The cell below shows the weights of the scores $2, 1.5, 0, -1$ as $\beta$ grows, and how
+# spread out they are: their entropy $-\sum_i a_i \ln a_i$, divided by $\ln 4$. **Predict before you run it:** does the
+# weight of the second score rise, fall, or both? Can the entropy turn back?
+#
+# <details><summary>What we found</summary>
+#
+# The second weight grows at first, as long as its score is above the average, and then it loses. The entropy falls from
+# 1 to 0 and never turns back: its slope is $-\beta$ times the variance of the scores under the weights. And whatever is
+# averaged with these weights, $h = \sum_i a_i v_i$, moves with $\beta$ at the rate
+# $dh/d\beta = \sum_i a_i (s_i - \bar s)\, v_i$, the covariance of scores and values under the weights: values with
+# scores above the average $\bar s = \sum_i a_i s_i$ gain. The cell tests both by small steps.
+#
+# </details>
 
 # %% tags=["plot"]
 with after("q1_1"):
@@ -171,8 +180,15 @@ with after("q1_1"):
         betas, shown | {"entropy / ln 4": entropy}, "inverse temperature beta", "weight", "From even to hard",
         alt="Four weights start at 0.25 for beta 0; as beta grows the largest tends to 1, the others to 0.",
     )
+    s, v, beta, step = scores.double(), torch.tensor([1.0, -2.0, 0.5, 3.0], dtype=torch.float64), 0.8, 1e-5
+    a, up, down = (softargmax(s, b) for b in (beta, beta + step, beta - step))
+    slopes = ((up - down) @ v, torch.special.entr(up).sum() - torch.special.entr(down).sum())
+    mean = a @ s
+    formulas = (a @ ((s - mean) * v), -beta * (a @ (s - mean) ** 2))
+    for name, slope, formula in zip(("h", "the entropy"), slopes, formulas, strict=True):
+        print(f"d {name} / d beta at {beta}: {slope / (2 * step):.6f} by a small step, {formula:.6f} by the formula")
 
-# %% [markdown] question="q1_2"
+# %% [markdown] question="q1_2" sources="003/1-a-jac 004/12.4-formula 004/12.4-values 004/12.4-code 004/12.4-conclusion"
 # ### The Jacobian: when a softmax stops learning
 #
 # Let $y = \mathrm{softmax}(z)$ for a vector $z$ of $n$ scores. How does weight $i$ react to score $j$?
@@ -260,7 +276,7 @@ with after("q1_2"):
         alt="Exponents from -41 to -89; the largest stand in the row and column of the score 100.",
     )
 
-# %% [markdown] question="q1_3"
+# %% [markdown] question="q1_3" sources="002/1.1-scores"
 # ### Alignment scores: four ways to compare
 #
 # Now step 1. The decoder is in state $q$ (the **query**), the encoder has left its states $k_1, \dots, k_S$
@@ -326,8 +342,14 @@ def luong_scores(
 
 # %% [markdown]
 # Here are the scores of four queries against six keys, and below them the scores after the keys have been
-# shuffled. Three kinds follow their keys to the new places. `location` does not notice: its scores belong
-# to places, not to what stands there.
+# shuffled. **Predict before you run the cell:** which kinds follow their keys to the new places?
+#
+# <details><summary>What we found</summary>
+#
+# Three of them do. `location` does not notice: its scores belong to places, not to what stands there. So it is tied to a
+# longest length, and blind to the source.
+#
+# </details>
 
 # %% tags=["plot"]
 with after("q1_3"):
@@ -348,7 +370,7 @@ with after("q1_3"):
         )
 
 
-# %% [markdown] question="q1_4"
+# %% [markdown] question="q1_4" sources="002/1.1-context"
 # ### One step of attention
 #
 # Step 2 you have, step 3 is quickly said. With the weights $a = \mathrm{softmax}(\text{scores})$ over the
@@ -429,7 +451,7 @@ with after("q1_4"):
         alt="Large weights along the diagonal, except that black looks at noir and cat at chat.",
     )
 
-# %% [markdown] question="q1_5"
+# %% [markdown] question="q1_5" sources="002/1.2-P-rnn 002/1.1-memory 002/1.3-tutorial"
 # ### A sequence-to-sequence model with attention
 #
 # Time to build the second translator. The task is small and merciless: read 12 random symbols and write
@@ -549,9 +571,15 @@ class AttentionSeq2Seq(nn.Module):
 # context side by side.
 
 # %% [markdown]
-# The second picture is the reward: nobody told the model where to look, and yet its weights run against the
-# grain of the source. The line need not be the exact anti-diagonal. A GRU state knows its neighbours too,
-# so a model may well look one place beside, and be right.
+# The second picture is the reward: nobody told the model where to look. **Predict before you run the cell:** where will
+# the weights of each step lie?
+#
+# <details><summary>What we found</summary>
+#
+# They run against the grain of the source. The line need not be the exact anti-diagonal: a GRU state knows its
+# neighbours too, so a model may well look one place beside, and be right.
+#
+# </details>
 
 # %% tags=["training"]
 with after("q1_5"):
@@ -573,6 +601,39 @@ with after("q1_5"):
         alt="Attention weights of a trained model on one sequence: a bright band runs against the diagonal.",
     )
 
+# %% [markdown] told="000/0-intro 002/1-intro: motivation, shown by an experiment; 001/1.4-a 001/1.4-b: a comparison, measured here; 002/2.4-why: opinions, and a cost that homework 2 counts"
+# Why is it so hard without attention? Follow the gradient. A network that reads step by step has a last state that
+# depends on the first token through all the steps between. One read by attention depends on every token directly.
+# **Predict before you run the cell:** by which factor does the gradient at the first token shrink when the sequence gets
+# ten tokens longer, for the recurrent network and for the read?
+#
+# <details><summary>What we found</summary>
+#
+# For the recurrent network by the same factor again and again: a geometric decay, $3 \cdot 10^{-7}$ at 80 tokens here. For
+# the even read it is $1/T$. That is the gain; the path from any token to any other has length 1. The price: every query
+# meets every key, $T^2$ scores (homework 2 counts them), and since nothing is read in order, order must be told
+# (@q1_11). Training is parallel over the places; *writing* stays one token at a time. Attention is older than the
+# Transformer: it was added to recurrent networks first, as you just did. New in 2017 was to build from it alone.
+#
+# </details>
+
+# %% tags=["plot"]
+rng = torch.Generator().manual_seed(5)
+W = torch.linalg.qr(torch.randn(16, 16, generator=rng, dtype=torch.float64)).Q * 0.85  # every step keeps 85% at most
+lengths, by_state, by_read = [2, 5, 10, 20, 40, 80], [], []
+for T in lengths:
+    x = torch.randn(T, 16, generator=rng, dtype=torch.float64).requires_grad_()
+    state = torch.zeros(16, dtype=torch.float64)
+    for t in range(T):
+        state = torch.tanh(W @ state + 0.1 * x[t])
+    by_state.append(torch.autograd.grad(state.sum(), x)[0][0].norm())
+    by_read.append(torch.autograd.grad((torch.full((T,), 1 / T).double() @ (0.1 * x)).sum(), x)[0][0].norm())
+plots.curves(
+    lengths, {"last state of a recurrent network": by_state, "one even read": by_read}, "length of the sequence",
+    "gradient at the first token", "What the first token hears", logx=True, logy=True, marks=True,
+    alt="The gradient at the first token falls off steeply for the recurrent network and slowly for attention.",
+)
+
 # %% [markdown]
 # ## Part II. Attention is a weighted average
 #
@@ -581,7 +642,7 @@ with after("q1_5"):
 # stored with weights that fall off as the places become less alike. Statisticians have done this for a long
 # time.
 
-# %% [markdown] question="q1_6"
+# %% [markdown] question="q1_6" sources="000/0.1-nlm"
 # ### Kernel regression, 1964
 #
 # You have points $x_1, \dots, x_S$ with measured values $y_1, \dots, y_S$, and want a guess at a new point
@@ -648,12 +709,18 @@ def attention_kernel(d: int) -> Callable[[Tensor, Tensor], Tensor]:
 # the products over the last axis, divided by the root of d, exponentiated.
 
 # %% [markdown]
-# Thirty noisy measurements of a curve, and three regressions. The Gaussian follows the data. The attention
-# kernel on the bare numbers does not: $e^{x x_j}$ has no notion of *near*, it prefers keys that are
-# **large**, so a query on the right listens to the rightmost points only, however far they are. Give all
-# keys the same length (here: put the points on an arc of a circle) and the two agree. This is no accident:
-# $\|q - k\|^2 = \|q\|^2 - 2\, q \cdot k + \|k\|^2$, the first term cancels in the division, and if $\|k\|$
-# is the same for all keys so does the last.
+# Thirty noisy measurements of a curve, and three regressions: with the Gaussian; with the attention kernel on the bare
+# numbers; and with the attention kernel after all keys were given the same length (the points are put on an arc of a
+# circle). **Predict before you run the cell:** which of the three follow the data?
+#
+# <details><summary>What we found</summary>
+#
+# The first and the last. $e^{x x_j}$ on bare numbers has no notion of *near*: it prefers keys that are **large**, so a query
+# on the right listens to the rightmost points only, however far they are. With keys of one length the two kernels agree,
+# and that is no accident: $\|q - k\|^2 = \|q\|^2 - 2\, q \cdot k + \|k\|^2$, the first term cancels in the division, and if
+# $\|k\|$ is the same for all keys so does the last.
+#
+# </details>
 
 # %% tags=["plot"]
 with after("q1_6"):
@@ -677,7 +744,10 @@ with after("q1_6"):
         alt="Noisy points; Gaussian and equal-length attention follow them, bare attention is nearly a step.",
     )
 
-# %% [markdown] question="q1_7"
+# %% tags=["plot"]
+attention_diagram()
+
+# %% [markdown] question="q1_7" sources="000/0.1-pipeline 000/0.1-a 002/1.2-qkv 002/1.2-fig4 002/1.2-P-matrix 002/2.2-attn 003/1-code"
 # ### Scaled dot-product attention
 #
 # This is the function that the rest of the course is built on. Vaswani (2017) takes many queries at once,
@@ -797,8 +867,28 @@ with after("q1_6", "q1_7", what="comparison"):
     by_attention = attention(x[None], xs[None], ys[None])[0][0]  # [5, 2]
     print(f"largest difference: {(by_regression - by_attention).abs().max().item():.1e}")
 
+# %% [markdown] told="002/1.2-analogy: a dictionary, checked by number"
+# Luong's step is the same function too. **Which of his vectors are the queries, keys and values?** Fill in the dictionary
+# before you open it; the cell below tests it.
+#
+# <details><summary>The dictionary</summary>
+#
+# The decoder's state, times $W$ for `general`, is the query. The encoder's states are the keys *and* the values. (In print
+# one also finds "key and query" for the encoder's side. That cannot be: then nobody would be asking.) There is no
+# scale, so `beta=1`.
+#
+# </details>
 
-# %% [markdown] question="q1_16"
+# %% tags=["plot"]
+with after("q1_4", "q1_7", what="comparison"):
+    rng = torch.Generator().manual_seed(9)
+    state, memory, W = (torch.randn(*n, generator=rng, dtype=torch.float64) for n in ((2, 3), (2, 5, 3), (3, 3)))
+    _, weights = luong_step(state, memory, torch.eye(6, dtype=torch.float64), "general", W)
+    _, as_qkv = attention((state @ W)[:, None], memory, memory, beta=1.0)  # [2, 1, 5]
+    print(f"Luong's weights as attention: largest difference {(weights - as_qkv[:, 0]).abs().max().item():.1e}")
+
+
+# %% [markdown] question="q1_16" sources="001/1.1-a 004/12.1-eqs"
 # ### The same with columns
 #
 # Half of the literature writes tokens as *columns*. Then every product turns round, and so does the softmax, and
@@ -880,7 +970,7 @@ with after("q1_16", "q1_7"):
 # freeze the softmax. So we ask how far apart they lie at the start of training, when queries and keys are
 # as good as random.
 
-# %% [markdown] question="q1_8"
+# %% [markdown] question="q1_8" sources="000/0.1-b-setup 000/0.1-b-i 000/0.1-b-ii 000/0.1-b-iii 000/0.1-b-iv 002/1.2-P-scale-1 002/1.2-P-scale-2 002/1.2-P-scale-3 003/1-a-mean 003/1-a-var"
 # ### Mean and variance of a score
 #
 # Let $q$ and $k$ be two **independent** random vectors in $\mathbb{R}^d$, both distributed as
@@ -975,12 +1065,19 @@ def unit_scale(d: int) -> float:
 # counted d times. For the unit scale, put mu to 0 and sigma to 1 and take the root.
 
 # %% [markdown]
-# Does it hold? Below are the scores of 100,000 pairs of random vectors (standard normal entries) for three
-# widths. Raw, they spread like $\sqrt d$; divided by `unit_scale(d)` they nearly lie on top of each other.
-# The last picture shows what the softmax feels: the median size of its Jacobian for eight keys. Without the
-# division it collapses as $d$ grows; with it, it stays. Note *median*: near-ties happen at every width, and
-# there a softmax still learns, so the mean falls only like $1/\sqrt d$. It is the typical example that
+# Does it hold? Below are the scores of 100,000 pairs of random vectors (standard normal entries) for the widths 4, 16 and
+# 64, raw and divided by `unit_scale(d)`. The last picture shows what the softmax feels: the median size of its Jacobian
+# for eight keys, as the width grows. **Predict before you run the cells:** how much wider is the second histogram than the
+# first? At which width is hardly anything left of the Jacobian, raw and scaled?
+#
+# <details><summary>What we found</summary>
+#
+# Raw, they spread like $\sqrt d$, so each is twice as wide as the one before; divided, they nearly lie on top of each
+# other. Without the division the Jacobian collapses as $d$ grows; with it, it stays. Note *median*: near-ties happen at
+# every width, and there a softmax still learns, so the mean falls only like $1/\sqrt d$. It is the typical example that
 # learns nothing.
+#
+# </details>
 
 # %% tags=["plot"]
 with after("q1_8", what="test of your lines"):
@@ -1019,7 +1116,7 @@ with after("q1_2", "q1_8"):
         alt="With growing width the Jacobian's size collapses for raw scores and is level for scaled ones.",
     )
 
-# %% [markdown] question="q1_17"
+# %% [markdown] question="q1_17" sources="003/1-a-frob 003/1-a-sharp 003/1-a-conclusion"
 # ### How frozen is a sharp softmax?
 #
 # In @q1_2 you computed the size of the Jacobian, $\|J\|_F$, from all the weights. Often one knows only the largest of
@@ -1092,7 +1189,7 @@ with after("q1_17"):
         alt="As the spread grows from 0.1 to 1000 the largest of eight weights rises from 1/8 to 1.",
     )
 
-# %% [markdown] question="q1_9"
+# %% [markdown] question="q1_9" sources="001/1.1-c-attn"
 # ### The temperature you need
 #
 # The scale $1/\sqrt d$ is a starting point. A model that wants to *copy* one value has to make its softmax
@@ -1164,7 +1261,7 @@ def beta_to_focus(scores: Tensor, p: float) -> float:
 # The largest weight as $\beta$ grows, for scores with a clear winner, with a close second and with a tie at
 # the top. The dots are your answers for $p = 0.45$, $0.8$ and $0.99$, where there are any. Then the price
 # of focus: the $\beta$ that it takes for a weight of 0.9, against the gap between the winner and seven
-# equal rivals. It goes like one over the gap.
+# equal rivals. **Predict before you run the cell:** the gap is halved; what happens to $\beta$?
 
 # %% tags=["plot"]
 with after("q1_9"):
@@ -1190,13 +1287,38 @@ with after("q1_9"):
         alt="On logarithmic axes the beta that is needed falls with the gap along a line of slope -1.",
     )
 
+# %% [markdown] told="001/1.1-c-attn 001/1.1-c-fc 001/1.1-d-attn 001/1.1-d-fc: asked for a sketch there, shown by number here, and asked in part by the repairs and the focus"
+# The two ends of the scale have names. **Hard** attention ($\beta \to \infty$) *copies* the value of the one best key; if
+# two tie, their average. **Soft** attention at $\beta = 0$ *averages* all values, and so it does at any $\beta$ if the query is 0
+# or all keys are equal. Hard or soft has nothing to do with self or cross: that is only a matter of where queries and
+# keys come from. Could a fully connected layer, a matrix on the $m$ values of width $t$ written one below the other, do
+# the same? **Write down its blocks** for a copy of value 2 and for the mean, then open.
+#
+# <details><summary>The two matrices</summary>
+#
+# A copy: the identity in the block of value 2, zeros elsewhere. The mean: $\tfrac1m$ times the identity in every block.
+# In print one finds "weight 1 on the wanted input", which as a block of ones sums up the features, and "all weights equal",
+# which does the same for the mean. The difference to attention: the matrix copies a fixed *place*, attention the place
+# whose key fits.
+#
+# </details>
+
+# %% tags=["plot"]
+values = torch.randn(4, 3, generator=torch.Generator().manual_seed(15))  # m = 4 values of width t = 3
+one_hot, even = torch.eye(4)[2], torch.full((4,), 0.25)
+for name, weights in (("copy of value 2", one_hot), ("mean", even)):
+    blocks = torch.kron(weights, torch.eye(3))  # [3, 12]: a block for each value
+    by_layer, of_ones = blocks @ values.flatten(), torch.kron(weights, torch.ones(3, 3)) @ values.flatten()
+    print(f"{name}: attention {(weights @ values).numpy().round(2)}, blocks of identities "
+          f"{by_layer.numpy().round(2)}, blocks of ones {of_ones.numpy().round(2)}")
+
 # %% [markdown]
 # ## Part IV. Moving the pieces
 #
 # We know how attention works when it is left alone. Now push it a little and see what moves: one key
 # (@q1_10), the order of all tokens (@q1_11), and finally the weight matrices themselves (@q1_12).
 
-# %% [markdown] question="q1_10"
+# %% [markdown] question="q1_10" sources="001/1.1-e 001/1.1-f"
 # ### One key moves
 #
 # Take a single query $q$, keys $k_1, \dots, k_S$ (the rows of $K$) and values $v_1, \dots, v_S$ (the rows
@@ -1269,9 +1391,11 @@ def elongated_limit(q: Tensor, K: Tensor, V: Tensor, j: int, beta: float) -> Ten
 
 # %% [markdown]
 # Four keys in the plane, three queries, and key 0 stretched from its own length to sixteen times that.
-# First its weight: one query gives it everything, one nothing, one does not notice. Then the distance
-# between the output and *your* limit, which must go to zero in all three cases. Last, a small test of your
-# Jacobian: move the key a little, and compare.
+# First its weight, then the distance between the output and *your* limit, which should go to zero in all three cases.
+# Last, two tests of your Jacobian: move the key a little, and compare; and shake it with noise of standard deviation
+# $\epsilon$, twenty thousand times. To first order the output is then shaken along $v_j - h$ only, with the covariance
+# $\epsilon^2 J J^\top$, and its mean stays where it was up to order $\epsilon^2$. **Predict before you run the cell:** which
+# query gives key 0 everything, which nothing, and which does not notice?
 
 # %% tags=["plot"]
 with after("q1_10"):
@@ -1297,9 +1421,16 @@ with after("q1_10"):
     moved = torch.softmax((K + step) @ q, -1) @ V - torch.softmax(K @ q, -1) @ V
     predicted = key_jacobian(q, K, V, 0, 1.0) @ step[0]
     print(f"moved {moved.norm():.6e}, off the prediction by {(moved - predicted).norm():.1e}")
+    noise = 0.02 * torch.randn(20_000, 2, generator=rng, dtype=torch.float64)
+    shaken = K.expand(20_000, 4, 2).clone()
+    shaken[:, 0] += noise
+    outputs = torch.softmax(shaken @ q, -1) @ V  # [20000, 3]
+    J = key_jacobian(q, K, V, 0, 1.0)
+    print(f"covariance under noise: measured {outputs.T.cov().norm():.2e}, predicted {(0.02**2 * J @ J.T).norm():.2e}; "
+          f"the mean moved by {(outputs.mean(0) - torch.softmax(K @ q, -1) @ V).norm():.0e}")
 
 
-# %% [markdown] question="q1_11"
+# %% [markdown] question="q1_11" sources="004/12.3"
 # ### The tokens trade places
 #
 # In **self-attention** queries, keys and values all come from the same tokens, the rows of $X$:
@@ -1405,7 +1536,7 @@ with after("q1_11"):
         alt="Three matrices: the output for the old order, then twice the same with its rows shuffled.",
     )
 
-# %% [markdown] question="q1_12"
+# %% [markdown] question="q1_12" sources="001/1.3-c 001/1.3-d 001/1.3-e"
 # ### Attention as other layers
 #
 # If self-attention does not know places, we tell it: give every token a one-hot vector of its position. The
@@ -1495,8 +1626,8 @@ def convolution_layer(kernel: Tensor, n: int) -> dict[str, Tensor]:
 #
 # hint: Choose $A = n$, let the content rows of $W_q$ and $W_k$ be zero, and let the position rows of $W_k$
 # be the identity. Then the scores of query $i$ are row $i$ of $W_q$'s position part: put one large number
-# there, where should it stand? One head picks **one** place per query, and its weights are positive and sum
-# to one, so $K$ different taps take $K$ heads.
+# there, where should it stand? One head that picks **one** place per query is one tap, so $K$ heads make $K$ taps,
+# whatever they are.
 #
 # pseudo-code: Permutation: one head; query of place i is a large number at coordinate perm[i], key of place
 # j is a 1 at coordinate j; values take the content and drop the position; output is the identity. Identity:
@@ -1507,16 +1638,18 @@ def convolution_layer(kernel: Tensor, n: int) -> dict[str, Tensor]:
 # %% [markdown]
 # Your layer as a convolution of width five. First, where each head looks, whatever the content. Then a
 # signal and what the layer makes of it with a kernel that smooths and one that finds edges; the dots are
-# `F.conv1d` with circular padding. One head alone could not do the second: it has negative taps, and a
-# softmax has no negative weights.
+# `F.conv1d` with circular padding. **Predict before you open:** how many heads does a kernel of width $K$ need at least?
+# Could one head do the smoothing? And the edges?
 #
 # <details><summary>So how many heads does it need?</summary>
 #
-# One for each tap, $K$ in all. One head mixes the places with weights that are positive and sum to one, and
-# passes all of them through one matrix, so it reaches only kernels whose taps are multiples of one matrix.
-# With fewer heads than taps you can still hit *some* kernels (which?), but not every one. Attention buys
-# its freedom to look anywhere with heads; a convolution gets its neighbours for free, but is stuck with
-# them.
+# $K$ always suffice, one for each tap. Some kernels need fewer. One head mixes the places with weights that are not
+# negative and sum to one, and passes the mixture through one matrix, so it reaches the kernels whose taps are one
+# matrix times such weights: the smoothing kernel is one of them. The edges have taps of *both* signs, which one matrix
+# times positive weights cannot give; two heads can, one for the positive taps and one for the negative. (All taps
+# negative would be no trouble: the matrix may have any sign.) In general there are at least as many heads as there are
+# linearly independent taps, and for most kernels with many channels that is $K$. Attention buys its freedom to look
+# anywhere with heads; a convolution gets its neighbours for free, but is stuck with them.
 #
 # </details>
 
@@ -1546,7 +1679,7 @@ with after("q1_12"):
 # Printed mathematics is often slightly wrong. The remedy is cheap: put numbers into every line and see
 # which one breaks. You have done it with your own lines in @q1_8 and @q1_11. Now do it to somebody else's.
 
-# %% [markdown] question="q1_13"
+# %% [markdown] question="q1_13" sources="000/0.1-b-i 000/0.1-b-iv 001/1.1-c-fc 001/1.1-f 004/12.3 004/12.4-conclusion"
 # ### Spot the error
 #
 # Six short derivations as you may find them in lecture notes, in solutions and on slides. Some are right. In each
@@ -1710,13 +1843,12 @@ with after("q1_13"):
 # Two questions without code. A person reads your answers; five good sentences are better than a page. Write
 # them in the cell below each question.
 
-# %% [markdown] explain="q1_14" points=3 minutes=8 difficulty=2
+# %% [markdown] explain="q1_14" sources="002/1.2-P-scale-4 000/0.1-b-ii" points=3 minutes=8 difficulty=2
 # ### In your own words: why divide by the square root of d?
 #
 # A friend trains a model with attention, leaves out the factor $1/\sqrt{d}$, and finds that it learns well at
-# width 4 and hardly at all at width 1024. Explain to them why, in about five sentences. A good answer says what
-# happens to the scores as the width grows, what that does to the softmax, what follows for the gradients, and
-# why dividing by $\sqrt{d}$, and not by $d$, is the cure.
+# width 4 and hardly at all at width 1024. "I shall divide by $d$, to be safe", they say. Explain to them what goes wrong,
+# and what they should do, in about five sentences.
 #
 # BEGIN SOLUTION
 # For queries and keys with independent entries of mean 0 and variance 1, a score $q \cdot k$ is a sum of $d$
@@ -1732,27 +1864,30 @@ with after("q1_13"):
 # while $d$ would make it vanish.
 # END SOLUTION
 
-# %% [markdown] explain="q1_15" points=3 minutes=8 difficulty=3
+# %% [markdown] explain="q1_15" sources="001/1.3-b" points=3 minutes=8 difficulty=3
 # ### In your own words: where things stand
 #
 # @q1_11 proved that self-attention has no idea of order. @q1_12 built a convolution, which is all about order, out
-# of self-attention. Is that a contradiction? Explain in about five sentences: what the theorem assumes, what
-# @q1_12 changes, and what happens to the layer of @q1_12 if you shuffle the rows of the content $X$ but leave the
-# positions where they are.
+# of self-attention. Is that a contradiction? And is "a Transformer always needs positions" true? Answer both in about six
+# sentences, with an example of a task that needs none. (Something to think about on the way: a decoder with a causal mask
+# and without positions. Its last token is the last of two layers that each look back. Can it tell the order of the
+# tokens before it?)
 #
 # BEGIN SOLUTION
 # There is no contradiction: the theorem speaks of a layer that sees the tokens and nothing else, so that
 # shuffling its input shuffles all it knows. In @q1_12 the input is $Z = [X, I_n]$, in which each row says where it
-# stands. The layer is still equivariant in $Z$: shuffle whole rows of $Z$, positions included, and the outputs are
-# shuffled in the same way. But if only the content moves, $Z$ becomes $[PX, I_n]$, which is not $PZ$; the theorem
-# says nothing about it, and the output is that of the convolution of the shuffled content, which in general is
-# not the shuffled output. Order comes into attention through the input (here one-hot positions, in homework 3
-# other encodings), not through the layer.
+# stands. The layer is still equivariant in $Z$; but if only the content moves, $Z$ becomes $[PX, I_n]$, which is not $PZ$,
+# and the output is that of the convolution of the shuffled content, in general no shuffle of the old output. Positions
+# are needed where the order matters and nothing else tells it: for sentences, and for the features of an image too. They
+# are not needed for sets, such as the points of a cloud or the items in a basket, where an answer that depended on the
+# order would be wrong. A causal mask tells order as well: in one layer the last token sees all tokens alike and cannot
+# know their order, but each earlier token has seen only those before it, so from the second layer on the states
+# differ with the order.
 #
-# **Rubric.** 1 point: the theorem is about inputs that carry no position, or about shuffling all that the layer
-# sees. 1 point: in @q1_12 the positions are part of the input, and scores are computed from them. 1 point: with
-# only the content shuffled the output is in general not a shuffle of the old output, although the layer is still
-# equivariant in $Z$.
+# **Rubric.** 1 point: the theorem is about inputs that carry no position (or about shuffling all that the layer
+# sees), and in @q1_12 the positions are part of the input. 1 point: positions are needed only where order matters and
+# nothing else tells it, with an example of a set. 1 point: a causal mask lets order in, from the second layer on (or: the
+# mask is not shuffled with the tokens).
 # END SOLUTION
 
 # %% [markdown]

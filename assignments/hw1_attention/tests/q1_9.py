@@ -13,7 +13,7 @@ OK_FORMAT = False
 name = "q1_9"
 points = 6
 explain = Explainer("q1_9", globals(), rng="torch", hidden_topics=[
-    "reaches p", "near the ends", "two scores", "nine digits", "very close to one", "any dtype", "small gaps",
+    "reaches p", "near the ends", "two scores", "six digits", "very close to one", "any dtype", "small gaps",
     "no focus needed", "even is all there is", "certainty", "tie within reach", "tie out of reach",
     "scale and shift", "float32"
 ])

@@ -79,7 +79,7 @@ replace("softargmax(P @ S @ P.T) @ (P @ V)", "softargmax(P.T @ S @ P) @ (P.T @ V
 replace("(P @ A @ P.T) @ (P @ V)", "(P.T @ A @ P) @ (P.T @ V)")
 replace("return P @ (A @ V)", "return P.T @ (A @ V)")
 
-# %% permutation-read-as-places
+# %% permutation-read-as-places price=0.5
 """You read P as a list of places, with argmax. The lines are asked for any square matrix P, so multiply by it."""
 replace("Y = P @ X  # [N, D]", "Y = X[P.argmax(1)]")
 replace("softargmax(P @ S @ P.T) @ (P @ V)", "softargmax(S[P.argmax(1)][:, P.argmax(1)]) @ V[P.argmax(1)]")
@@ -95,7 +95,7 @@ replace("(Y @ Wq) @ (Y @ Wk).T", "(Y @ Wk) @ (Y @ Wq).T")
 """Your line_shuffled averages the tokens themselves. The values are the tokens times Wv."""
 replace("@ (Y @ Wv)", "@ Y")
 
-# %% weights-for-outputs
+# %% weights-for-outputs price=0.5
 """Some of your lines are attention matrices [N, N]: every line has to be the whole output [N, D], values
 included."""
 replace("softargmax(P @ S @ P.T) @ (P @ V)", "softargmax(P @ S @ P.T)")

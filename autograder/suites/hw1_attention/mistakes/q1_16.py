@@ -10,7 +10,7 @@ replace("K.T @ Q", "Q.T @ K")
 """You divide the scores by the root of D. This formula has no scale."""
 replace("K.T @ Q,", "K.T @ Q / math.sqrt(len(X)),")
 
-# %% tokens-as-rows
+# %% tokens-as-rows price=0.3
 """Your result is [N, D], with a row per token. Here tokens are columns, in and out."""
 replace("V @ softargmax(K.T @ Q, dim=0)", "(V @ softargmax(K.T @ Q, dim=0)).T")
 
@@ -47,6 +47,6 @@ replace("V @ softargmax", "X @ softargmax")
 """There is no softmax in your result: the scores themselves are used as weights."""
 replace("softargmax(K.T @ Q, dim=0)", "(K.T @ Q)")
 
-# %% float32-inside
+# %% float32-inside price=0.2
 """Your result is float32, or was computed in it: results keep the input's dtype, float64 too."""
 replace("(O @ X + b[:, None]", "((O @ X + b[:, None]).float()")

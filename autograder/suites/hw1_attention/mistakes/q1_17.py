@@ -18,7 +18,7 @@ replace("2 * (1 - float(largest))", "2 * float(largest) * (1 - float(largest))")
 """That is the square: the Frobenius norm is the root of the sum of the squares."""
 replace("2 * (1 - float(largest))", "4 * (1 - float(largest)) ** 2")
 
-# %% another-bound
+# %% another-bound price=0.3
 """1 - largest^2 is a true bound (it is a step on the way). Asked is the smallest c for a bound c (1 - largest)."""
 replace("2 * (1 - float(largest))", "1 - float(largest) ** 2")
 
@@ -26,6 +26,6 @@ replace("2 * (1 - float(largest))", "1 - float(largest) ** 2")
 """Your bound grows with the largest weight. The sharper the softmax, the less gets through."""
 replace("2 * (1 - float(largest))", "2 * float(largest)")
 
-# %% returns-a-tensor
+# %% returns-a-tensor price=0.15
 """You return a tensor. A Python float is asked for."""
 replace("2 * (1 - float(largest))", "torch.tensor(2 * (1 - float(largest)))")

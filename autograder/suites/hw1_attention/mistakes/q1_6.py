@@ -57,7 +57,7 @@ replace("kernel(x[:, None], xs[None])", "kernel(x[:, None], xs[None]).detach()")
 and then the two orders differ."""
 replace("kernel(x[:, None], xs[None])", "kernel(x[:, None], xs[None]) + kernel(xs[None], x[:, None])")
 
-# %% small-number-in-the-denominator
+# %% small-number-in-the-denominator price=0.15
 """Constant values come back a little too small: a small number is added to the sum of the kernel values. The question
 says that the division needs no guard."""
 replace("weights.sum(-1, keepdim=True)", "(weights.sum(-1, keepdim=True) + 1e-6)")
@@ -67,6 +67,6 @@ replace("weights.sum(-1, keepdim=True)", "(weights.sum(-1, keepdim=True) + 1e-6)
 and is wrong even there. A row belongs to a query."""
 replace("weights = kernel(x[:, None], xs[None])", "weights = kernel(x[None], xs[:, None])")
 
-# %% float32-inside
+# %% float32-inside price=0.2
 """The estimate has the digits of float32, whatever dtype comes in: stay in the dtype of the inputs."""
 replace("weights = kernel(x[:, None], xs[None])", "weights = kernel(x[:, None].float(), xs[None].float()).to(x.dtype)")

@@ -74,7 +74,7 @@ replace("q2 * k2 - (q1 * k1) ** 2", "q2 * k2 + q2 * k1**2 + k2 * q1**2")
 are 0."""
 replace("q2 * k2 - (q1 * k1) ** 2", "(q2 - q1**2) * (k2 - k1**2)")
 
-# %% closed-form-for-every-line
+# %% closed-form-for-every-line price=0.6
 """Your line from moments is the closed form of normal entries with one mean and one variance in disguise: it does not
 use the letters of k. In this line q and k have laws of their own."""
 replace("(q2 * k2 - (q1 * k1) ** 2).sum()", "(2 * (q2 - q1**2) * q1**2 + (q2 - q1**2) ** 2).sum()")
@@ -113,7 +113,7 @@ replace("vq * vk + vq * mk**2 + mq**2 * vk", "(vq * vk) ** 2 + vq**2 * mk**2 + m
 replace("(q2 * k2 - (q1 * k1) ** 2).sum()", "q2 * k2 - (q1 * k1) ** 2")
 replace("(vq * vk + vq * mk**2 + mq**2 * vk).sum()", "vq * vk + vq * mk**2 + mq**2 * vk")
 
-# %% variance-is-a-deviation
+# %% variance-is-a-deviation price=0.3
 """You return the standard deviation of q . k: the variance is its square."""
 replace("return 2 * sigma**2 * (mu @ mu) + len(mu) * sigma**4", "return (2 * sigma**2 * (mu @ mu) + len(mu) * sigma**4) ** 0.5")
 

@@ -184,3 +184,8 @@ def probe_precision(kernel_regression):
 def probe_as_many_queries_as_points(kernel_regression):
     _, xs, ys = _inputs()
     return kernel_regression(xs.flip(0), xs, ys, lopsided_kernel)
+
+
+def probe_constant_values_stay(kernel_regression):
+    x, xs, ys = _inputs()
+    return precision(kernel_regression(x, xs, torch.ones_like(ys), gaussian_kernel) - 1)
