@@ -23,7 +23,8 @@ def question_text(question: Question) -> str:
     head = f"{question['question']}: {question['judged']:g} of {question['points']:g} points"
     if not question["answered"]:
         return f"{head}. Not answered."
-    return "\n".join([head, *hints(question), *map(case_line, question["cases"])])
+    together = [question["together"]] if question["together"] else []
+    return "\n".join([head, *hints(question), *together, *map(case_line, question["cases"])])
 
 
 def hints(question: Question) -> list[str]:
