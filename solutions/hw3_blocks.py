@@ -72,7 +72,7 @@ from torch import Tensor, nn
 from course_utils import Grader, after, plots, seed_everything
 from course_utils.hw3.patients import BAR, FAULTS, STEPS, VOCAB, accuracy, patient, toy_batch, train_patient
 from course_utils.instruments.torch_match import decoder_layer_state, encoder_layer_state
-from course_utils.notebook.derivations import compare_lines
+from course_utils.notebook.derivations import Chain, Line, Tie, show_chain
 
 plt.rcParams["figure.dpi"] = 100  # for pictures of your own
 seed_everything(0)
@@ -331,7 +331,7 @@ with after("q3_1", "q3_3"):
         "0. Batch norm: column 2 is filled, the rest is 0.",
     )
 
-# %% [markdown] question="q3_4"
+# %% [markdown] question="q3_4" sources="003/3-b"
 # ### The sphere, proved
 #
 # In the picture of @q3_1 all points ended at the same distance from the origin. Let now $\gamma$ and $\beta$
@@ -340,76 +340,92 @@ with after("q3_1", "q3_3"):
 # $\gamma$ and $d$ alone.
 #
 # By hand: $x = (1, 2, 3, 6)$ and $\gamma = 1$ gave $(-1.069, -0.535, 0, 1.604)$. The squares are
-# $1.143 + 0.286 + 0 + 2.571 = 4$, so the distance is 2, and $d = 4$. With $\gamma = -3$ it is 6: a distance
-# is never negative.
+# $1.143 + 0.286 + 0 + 2.571 = 4$, so the distance is 2, and $d = 4$.
 #
-# Write
+# You write the proof as three lines, **each in letters of its own**, so that no line can stand for another:
 #
-# - `layer_norm_radius(gamma, d)`: that distance, as one number; `gamma` is a number of either sign, `d` an
-#   int $\ge 2$;
-# - `radius_lines(x, gamma, beta)`: the proof, line by line, as a list of at least three lines. `x` is a
-#   tensor `[d]`, not constant; `gamma` and `beta` are numbers. Every line is the norm
-#   $\lVert y - \beta \rVert$, as a float or 0-dim tensor. The first line takes it from the definition, with
-#   $y$ from layer norm with $\varepsilon = 0$; the last is `layer_norm_radius`. All lines are equal; the
-#   lines between should make each step small enough to be believed.
+# - `radius_from_entries(x, mean, sigma, gamma)`: the definition. The norm of the vector with the entries
+#   $\gamma\,(x_i - m) / s$, for `x` `[d]` and *any* numbers `mean` $= m$ and `sigma` $= s > 0$, whether they are
+#   those of $x$ or not; {=from-entries}
+# - `radius_from_sum(total, sigma, gamma)`: the same, when of the entries nothing is known but `total`, the sum of
+#   their squared distances $\sum_i (x_i - m)^2 \ge 0$; again any `total` and any `sigma` $> 0$; {=from-sum}
+# - `layer_norm_radius(gamma, d)`: the result, when the mean and the deviation are $x$'s own. `d` is an int $\ge 2$. {=radius}
 #
-# As in homework 1, lines are compared by value at random points, and the first that departs from the one
-# before is named.
+# `gamma` is a number of either sign, and may be 0: a distance is never negative. {=never-negative} All results are
+# numbers. {=numbers}
+#
+# A line must give the next one where the letters are tied: the first the second where
+# `total` $= \sum_i (x_i - m)^2$, {=first-step} the second the third where `total` $= d s^2$. {=second-step} (The second tie is
+# all there is to the proof: which $m$ and $s$ make it true?) Each line is also tried by itself, at letters that are *not*
+# tied. No line may look up more than its letters: `mean` and `sigma` count as they are given. {=letters-count}
 
-# %% question="q3_4" points=8 minutes=20 difficulty=2 uses=["q3_1"]
-def layer_norm_radius(gamma: float, d: int) -> float:
-    """The norm of y - beta for layer norm with eps = 0 of any x [d] that is not constant."""
+# %% question="q3_4" points=8 minutes=20 difficulty=2
+def radius_from_entries(x: Tensor, mean: float, sigma: float, gamma: float) -> Tensor | float:
+    """The norm of gamma (x - mean) / sigma: x [d], any numbers mean and sigma > 0 -> a number."""
     # BEGIN SOLUTION
-    return abs(gamma) * math.sqrt(d)
+    return (gamma * (x - mean) / sigma).square().sum().sqrt()  # beta has cancelled
     # END SOLUTION
 
 
-def radius_lines(x: Tensor, gamma: float, beta: float) -> list[Tensor | float]:
-    """The proof, line by line: x [d] -> at least three numbers, all equal to the norm of y - beta."""
+def radius_from_sum(total: float, sigma: float, gamma: float) -> float:
+    """The same from the sum of the squared distances, total >= 0, and any sigma > 0 -> a number."""
     # BEGIN SOLUTION
-    d = len(x)
-    distance = x - x.mean()  # [d]
-    sigma = distance.square().mean().sqrt()
-    return [
-        (layer_norm(x, gamma, beta, eps=0.0) - beta).norm(),  # the definition
-        (gamma * distance / sigma).square().sum().sqrt(),  # beta cancels
-        abs(gamma) / sigma * distance.square().sum().sqrt(),  # the constant out of the root: |gamma|
-        abs(gamma) / sigma * math.sqrt(d) * sigma,  # the sum of squares is d sigma^2, by definition of sigma
-        layer_norm_radius(gamma, d),
-    ]
+    return abs(gamma) / sigma * math.sqrt(total)  # a constant leaves a root by its absolute value
+    # END SOLUTION
+
+
+def layer_norm_radius(gamma: float, d: int) -> float:
+    """The norm of y - beta for layer norm with eps = 0 of any x [d] that is not constant."""
+    # BEGIN SOLUTION
+    return abs(gamma) * math.sqrt(d)  # total = d sigma^2: sigma cancels
     # END SOLUTION
 
 
 # %% [markdown] help="q3_4"
 # symptom: Right for positive gamma, negative for negative: the root of $\gamma^2$ is not $\gamma$. A little
-# too small: your variance is the unbiased one, which gives $\sqrt{d - 1}$. The first line breaks in the
-# sixth digit: `eps` was left at its default.
+# too small: your variance is the unbiased one, which gives $\sqrt{d - 1}$. A line is right where the letters are
+# tied and wrong elsewhere: it computes a mean or a deviation of its own in place of the given one.
 #
-# hint: Subtract $\beta$ first. Then every entry is $\gamma (x_i - \mu) / \sigma$. Square, sum, and ask what
-# $\sum_i (x_i - \mu)^2$ is in terms of $\sigma^2$.
+# hint: $\beta$ is gone when it is subtracted, so every entry is $\gamma (x_i - m) / s$. Square, sum, root. Then ask
+# which factors are the same in every term of the sum, and how they leave the root. For the last line: what is
+# $\sum_i (x_i - \mu)^2$ in terms of $\sigma^2$?
 #
-# pseudo-code: Line one: the norm of layer norm's output minus beta. Line two: the root of the sum of the
-# squares of gamma times distance over sigma. Line three: gamma's absolute value over sigma, times the root
-# of the sum of squared distances. Line four: that sum is d times sigma squared. Line five: what is left.
+# pseudo-code: Entries: distance from mean, times gamma, over sigma; the root of the sum of squares. Sum: gamma's
+# absolute value, over sigma, times the root of the total. Result: put d sigma squared for the total, and cancel.
 
 # %% [markdown]
-# When does it fail? There are two ways, and the picture shows both: the distance, divided by $\sqrt d$, for
+# Your three lines side by side, where their letters are tied, and then where they are not. A wrong step shows at once.
+
+# %% tags=["plot"]
+def _tied_entries(rng: torch.Generator) -> tuple[dict, dict]:
+    x = 2 * torch.randn(4, generator=rng, dtype=torch.float64)
+    mean, sigma, gamma = 0.7, 1.6, -1.7  # not x's own
+    total = (x - mean).square().sum().item()
+    return {"x": x, "mean": mean, "sigma": sigma, "gamma": gamma}, {"total": total, "sigma": sigma, "gamma": gamma}
+
+
+def _tied_sum(rng: torch.Generator) -> tuple[dict, dict]:
+    d, sigma = int(torch.randint(2, 50, (1,), generator=rng)), 0.4
+    return {"total": d * sigma**2, "sigma": sigma, "gamma": -0.6}, {"gamma": -0.6, "d": d}
+
+
+with after("q3_4"):
+    names = (radius_from_entries, radius_from_sum, layer_norm_radius)
+    ties = [Tie("total = sum (x_i - mean)^2", _tied_entries), Tie("total = d sigma^2", _tied_sum)]
+    show_chain(Chain([Line(f.__name__, f) for f in names], ties))
+    x, gamma = torch.tensor([1.0, 2.0, 3.0, 6.0], dtype=torch.float64), -1.7
+    print(f"x = (1, 2, 3, 6), its own mean and deviation: {radius_from_entries(x, 3.0, math.sqrt(3.5), gamma):.4f}, "
+          f"and |gamma| sqrt(4) = {layer_norm_radius(gamma, 4):.4f}")
+    print(f"with another mean and deviation, 2 and 1: {radius_from_entries(x, 2.0, 1.0, gamma):.4f}, no sphere")
+
+# %% [markdown]
+# **When does it fail?** Predict before you run the next cell: what happens to a token whose features hardly differ, when
+# $\varepsilon$ is not 0? And to one whose features are all equal? The picture shows the distance, divided by $\sqrt d$, for
 # tokens of ever smaller spread ($d = 64$, $\gamma = 1$).
-#
-# - $\varepsilon > 0$: then the distance is $|\gamma| \sqrt d\, \cdot \sigma / \sqrt{\sigma^2 + \varepsilon}$,
-#   strictly shorter. For a spread of 1 and $\varepsilon = 10^{-5}$ nobody notices; at $\sigma =
-#   \sqrt\varepsilon \approx 0.003$ the token is at 0.707 of its distance, and below that it shrinks to
-#   nothing.
-# - $x$ constant: then $\sigma = 0$ and, with $\varepsilon = 0$, every line divides 0 by 0. There is no
-#   direction left to go in. (With $\varepsilon > 0$ the output is $\beta$, at distance 0.)
-#
-# And with a *different* gain for each feature the points lie on an ellipsoid, no longer on a sphere.
 
 # %% tags=["plot"]
 with after("q3_1", "q3_4"):
     x = torch.randn(64, generator=torch.Generator().manual_seed(4), dtype=torch.float64)
-    print("your proof:", compare_lines(radius_lines(x, -1.7, 0.4)))
-    print("a constant x:", compare_lines(radius_lines(torch.full((64,), 3.0, dtype=torch.float64), -1.7, 0.4)))
     x = (x - x.mean()) / x.std(correction=0)  # spread 1
     spreads = torch.logspace(-6, 1, 57, dtype=torch.float64)
     one, zero = torch.ones(64, dtype=torch.float64), torch.zeros(64, dtype=torch.float64)
@@ -423,6 +439,20 @@ with after("q3_1", "q3_4"):
         alt="For eps 0 the ratio is 1 throughout. For eps of 1e-8, 1e-5 and 0.01 it falls from 1 to 0 where the "
         "spread is near the root of eps.",
     )
+
+# %% [markdown] told="003/3-b"
+# <details><summary>What we see</summary>
+#
+# - $\varepsilon > 0$: the second tie becomes `total` $= d\,(s^2 - \varepsilon)$, since $s$ is now the root of
+#   $\sigma^2 + \varepsilon$. The distance is $|\gamma| \sqrt d\, \cdot \sigma / \sqrt{\sigma^2 + \varepsilon}$,
+#   strictly shorter. For a spread of 1 and $\varepsilon = 10^{-5}$ nobody notices; at $\sigma =
+#   \sqrt\varepsilon \approx 0.003$ the token is at 0.707 of its distance, and below that it shrinks to nothing.
+# - $x$ constant: then $\sigma = 0$ and, with $\varepsilon = 0$, the first line divides 0 by 0. There is no
+#   direction left to go in. (With $\varepsilon > 0$ the output is $\beta$, at distance 0.)
+# - The unbiased variance: the second tie becomes `total` $= (d - 1) s^2$, and the radius $|\gamma| \sqrt{d - 1}$.
+# - A *different* gain for each feature: $\gamma$ no longer leaves the sum, and the points lie on an ellipsoid.
+#
+# </details>
 
 # %% [markdown] explain="q3_11" points=3 minutes=8 difficulty=2
 # ### In your own words: why do Transformers normalise tokens, not batches?
