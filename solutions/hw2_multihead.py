@@ -40,13 +40,13 @@
 # what you might be seeing, then a hint, then the steps in words. Opening it costs nothing. Pictures that
 # need your answers appear as soon as the answers are there.
 #
-# The last two questions, @q2_11 and @q2_12, ask for a few sentences instead of code, and a person reads them.
+# Questions @q2_11 and @q2_12, at the end, ask for a few sentences instead of code, and a person reads them.
 #
 # Later questions may use your earlier answers. Where an earlier one is wrong, the later one is judged
 # with ours in its place too, so an error costs its points once, but for one small case in @q2_2 and in @q2_7 that
 # tries your own parts together.
 #
-# Answers @q2_1, @q2_2, @q2_8 and @q2_9 are parts of models, so gradients must flow through them: stay in PyTorch
+# Answers @q2_1, @q2_2, @q2_8, @q2_9 and @q2_13 are parts of models, so gradients must flow through them: stay in PyTorch
 # there, and do not `detach`.
 
 # %% [markdown]
@@ -345,6 +345,102 @@ with after("q2_2"):
         alt="A table of three heads and three jobs: in every row one entry is near 1, each in another column.",
     )
 
+# %% [markdown] question="q2_13" sources="001/1.2-b 000/0.2-formula"
+# ### The layer that the formula does not mean
+#
+# Look at a formula as it stands in some lecture notes: "split $X$ into $X_0, \dots, X_{H-1}$, and let head $h$ project its
+# part, $X_h W_h$". Read literally, each head is given a **slice of the input** and a small matrix `[Dh, Dh]`. That is not
+# the layer of @q2_2, where each head projects the whole input. It is another layer, one that convolutional networks
+# have had for long, under the name of *groups*. Let us build it three times, and then see what it cannot do.
+#
+# `W` is `[H, Dh, Dh]`, one matrix per head, and $D = H D_h$; slices are those of @q2_1, head $h$ has the features $h D_h$
+# to $(h + 1) D_h - 1$. A head's matrix stands to the left of a feature vector, as in `nn.Linear`: head $h$ maps its slice
+# $s$ to $W_h s$, which goes to the same place of the output. Write
+#
+# - `per_head_projection(x, W)`: `x` `[B, N, D]` to `[B, N, D]`; {=per-head} gradients flow to `x` and to `W`; {=gradients}
+# - `block_diagonal(W)`: the matrix `[D, D]` that does the same to the whole vector at once, zeros outside of the blocks, {=blocks}
+#   so that `per_head_projection(x, W)` equals `x @ block_diagonal(W).T`; {=same-map}
+# - `as_grouped_convolution(W)`: the same as an `nn.Conv1d` {=is-a-convolution} from $D$ to $D$ channels, of width 1, with `groups=H` and
+#   `bias=False`. {=groups} It takes `[B, D, N]` (channels before places) and gives `[B, D, N]`: what `per_head_projection` gives,
+#   transposed. {=same-as-convolution} Its weight is a **copy** of `W`, {=copied} in `W`'s dtype and on `W`'s device. {=keeps-dtype}
+#
+# A small example, $H = 2$ and $D_h = 2$, with $W_0$ the rows $(0, 1)$, $(1, 0)$ and $W_1$ twice the identity:
+# $(1, 2, 3, 4)$ becomes $(2, 1, 6, 8)$. {=worked} The number of heads need not be the width of a head. {=any-sizes}
+
+# %% question="q2_13" points=5 minutes=20 difficulty=2 uses=["q2_1"]
+def per_head_projection(x: Tensor, W: Tensor) -> Tensor:
+    """Each head's matrix on each head's slice: x [B, N, D], W [H, Dh, Dh] -> [B, N, D]."""
+    # BEGIN SOLUTION
+    slices = split_heads(x, len(W))  # [B, H, N, Dh]
+    return merge_heads(slices @ W.mT)  # rows on the left, so the matrices are transposed
+    # END SOLUTION
+
+
+def block_diagonal(W: Tensor) -> Tensor:
+    """One matrix for the whole vector, W's matrices along its diagonal: [H, Dh, Dh] -> [D, D]."""
+    # BEGIN SOLUTION
+    return torch.block_diag(*W)
+    # END SOLUTION
+
+
+def as_grouped_convolution(W: Tensor) -> nn.Conv1d:
+    """The same map as a convolution of width 1 in H groups, without bias; its weight is a copy of W."""
+    # BEGIN SOLUTION
+    H, Dh, _ = W.shape
+    convolution = nn.Conv1d(H * Dh, H * Dh, 1, groups=H, bias=False, dtype=W.dtype, device=W.device)
+    with torch.no_grad():
+        convolution.weight.copy_(W.reshape(H * Dh, Dh, 1))  # [D, Dh, 1]: a row of W is an output channel
+    return convolution
+    # END SOLUTION
+
+
+# %% [markdown] help="q2_13"
+# symptom: Right for symmetric matrices and wrong for others: `x @ W` multiplies by the transpose. Right for two heads of
+# width two and wrong else: `H` and `Dh` have changed places. The convolution complains about shapes: it wants
+# `[B, D, N]`, and its weight is `[D, Dh, 1]`. It is right until you change `W`: the weight shares its memory.
+#
+# hint: `split_heads` gives `[B, H, N, Dh]`, and `@` multiplies matrix by matrix, with a broadcast over the batch. For the
+# matrix, look for a function of torch that lays blocks along a diagonal. The weight of a convolution with groups has one row
+# per *output* channel, and a row holds as many numbers as its group has *input* channels.
+#
+# pseudo-code: Project: split; times the transposes; merge. Matrix: blocks along the diagonal. Convolution: an nn.Conv1d from
+# D to D, width 1, H groups, no bias, dtype and device of W; copy W, reshaped to D by Dh by 1, into its weight.
+
+# %% [markdown]
+# Which output feature hears which input feature? The size of the derivative, for your `per_head_projection`, for the query
+# projection of @q2_2, and for an ordinary convolution of width 1. How many weights does each have? Predict both, then run.
+
+# %% tags=["plot"]
+with after("q2_1", "q2_2", "q2_13"):
+    seed_everything(13)
+    W, x = torch.randn(3, 4, 4), torch.randn(1, 1, 12)
+    dense, ordinary = MultiHeadAttention(12, 3).q_proj, nn.Conv1d(12, 12, 1, bias=False)
+
+    def hears(f) -> Tensor:
+        """The size of the derivative of each of 12 outputs by each of 12 inputs."""
+        return torch.autograd.functional.jacobian(lambda z: f(z).flatten(), x).reshape(12, 12).abs()
+
+    panels = {"per_head_projection": hears(lambda z: per_head_projection(z, W)), "q_proj": hears(dense),
+              "ordinary convolution": hears(lambda z: ordinary(z.mT).mT)}
+    plots.heatmaps(panels, xlabel="input feature", ylabel="output feature", title="Who hears whom",
+                   alt="Three tables: blocks of four along the diagonal for the per-head projection, full for the others.")
+    grouped = as_grouped_convolution(W)
+    print(f"weights: {W.numel()} per head and in {grouped.weight.numel()} of the grouped convolution, "
+          f"{dense.weight.numel()} in q_proj")
+    print(f"convolution against projection: {(grouped(x.mT).mT - per_head_projection(x, W)).abs().max():.0e}")
+
+# %% [markdown] told="001/1.2-b 000/0.2-formula"
+# <details><summary>What it cannot do</summary>
+#
+# It has $H D_h^2 = D^2 / H$ weights in place of $D^2$: $H$ times fewer. The price is blindness: a head of this layer never hears
+# a feature outside of its slice, so whatever must be compared has to lie in one slice already. `MultiHeadAttention` contains
+# this layer (make its matrices block-diagonal) and much more. In the language of convolutions, a full layer of heads is a
+# convolution of width 1, then something done in groups, then a convolution of width 1 again; the two outer ones are there to
+# bring the features together that the groups keep apart. More *filters*, the answer that one often hears when asked what
+# heads are in a convolutional network, is something else: every filter sees every channel.
+#
+# </details>
+
 # %% [markdown] question="q2_3"
 # ### Masks, and who needs which
 #
@@ -491,7 +587,7 @@ with after("q2_2", "q2_3", what="experiment"):
 # Vaswani (2017) has $D = 512$ and $H = 8$: 1,050,624 parameters in one attention layer with biases. What
 # would change with 16 heads? (Think first: the heads share four matrices.)
 
-# %% question="q2_4" points=7 minutes=15 difficulty=1
+# %% question="q2_4" points=4 minutes=15 difficulty=1
 def qkv_parameters(D: int) -> tuple[int, int]:
     """(weights, biases) of the linear layers for queries, keys and values, width D to width D."""
     # BEGIN SOLUTION
@@ -576,7 +672,7 @@ with after("q2_4"):
 # At $N = 8$ tokens of width 256 the two products are 1.5 % of the work. At 512 tokens of width 16 they are
 # 94 %. So is attention quadratic? It depends, and your `bottleneck` says on what.
 
-# %% question="q2_5" points=10 minutes=25 difficulty=3
+# %% question="q2_5" points=8 minutes=25 difficulty=3
 def mha_flops(T: int, S: int, d_head: int, H: int) -> int:
     """FLOPs (multiply-adds x 2) of one forward pass: T queries, S keys, H heads of width d_head."""
     # BEGIN SOLUTION
@@ -669,7 +765,7 @@ with after("q2_2", "q2_5", what="table"):
 # $\{0, 1, 2, 3\}$, four positions, and `receptive_field(1, 2)` says no more is possible. Note the direction: the
 # path is followed from the output **down**, last layer first.
 
-# %% question="q2_6" points=8 minutes=20 difficulty=2
+# %% question="q2_6" points=7 minutes=20 difficulty=2
 def receptive_field(heads: int, layers: int) -> int:
     """The most input positions that one output can depend on, with argmax attention and residuals."""
     # BEGIN SOLUTION
@@ -765,7 +861,7 @@ with after("q2_6"):
 # the two products. A full pass over $t$ tokens costs $8tD^2 + 4t^2D$ (@q2_5): exactly $t$ times as much. At $D = 64$
 # and $t = 100$ that is 58,368 against 5,836,800.
 
-# %% question="q2_7" points=13 minutes=35 difficulty=3 uses=["q2_1", "q2_2"] limits={"wall": 60}
+# %% question="q2_7" points=12 minutes=35 difficulty=3 uses=["q2_1", "q2_2"] limits={"wall": 60}
 class KVCache:
     """Keys and values of the tokens so far, for one attention layer."""
 
@@ -932,14 +1028,19 @@ with after("q2_8"):
         alt="Weights: softmax is bright on the diagonal, elu + 1 is flat, exp is bright in patches elsewhere too.",
     )
 
-# %% [markdown] question="q2_9"
-# ### Windows and channels
+# %% [markdown] question="q2_9" sources="004/12.8 004/12.9"
+# ### Windows, strides and channels
 #
-# In a picture cut into patches, $N$ is large and neighbours matter most. Two ways out of the square:
+# In a picture cut into patches, $N$ is large. Three ways out of the square:
 #
 # **Windows.** Cut the sequence into neighbouring blocks of $w$ tokens and let each block attend to itself alone.
 # Each of the $N / w$ blocks costs $4 w^2 D$, together $4 N w D$: linear in $N$. (Then nothing passes between
 # blocks; the Swin Transformer of Liu (2021) shifts the blocks from layer to layer to mend that.)
+#
+# **Strides.** Or let each token attend to every $s$-th one, far and wide: token $i$ sees the tokens $j$ with $j \bmod s =
+# i \bmod s$. There are $s$ such groups of $N / s$ tokens, and the cost is $4 N^2 D / s$. A layer of windows of $s$ and
+# a layer of strides of $s$, one after the other, let every token reach every other: that is how Child (2019) made long
+# sequences affordable.
 #
 # **Channels.** Turn the matrix on its side: let the $D$ *channels* attend to each other, each described by its
 # values at all $N$ places. This is the channel attention of DaViT (Ding 2022), which alternates it with windows:
@@ -947,23 +1048,34 @@ with after("q2_8"):
 # $$\mathrm{channel\_attention}(Q, K, V) = \mathrm{attention}(Q^\top, K^\top, V^\top)^\top ,$$
 #
 # a map of $D \times D$ weights, and each of them has seen the whole picture.
-#
-# Write, for `q`, `k`, `v` `[B, N, D]`,
+
+# %% [markdown]
+# Write, for `q`, `k`, `v` `[B, N, D]`, all in one dtype that the result keeps, {=dtype} with no token seeing another
+# example of the batch: {=rows-apart}
 #
 # - `window_attention(q, k, v, window)`: blocks `0` to `window - 1`, `window` to `2 * window - 1`, and so on; the
-#   scale is $1/\sqrt D$. If `window` does not divide $N$, a `ValueError`. Return `out` `[B, N, D]` alone. (Merely
+#   scale is $1/\sqrt D$. {=windows} If `window` does not divide $N$, a `ValueError`. {=window-divides} (Merely
 #   masking a full attention gives the right numbers too, but saves nothing: good to have is the work of $4 N w D$
 #   alone, and the picture below counts it.)
+# - `strided_attention(q, k, v, stride)`: token $i$ sees the tokens $j$ with `j % stride == i % stride`; the scale is
+#   $1/\sqrt D$ here too. {=strides} The outputs stand in the tokens' own order. {=own-order} If `stride` does not
+#   divide $N$, a `ValueError`. {=stride-divides}
 # - `channel_attention(q, k, v)`: as above; the dot product runs over the $N$ places now, so the scale is
-#   $1/\sqrt N$. Return `out` `[B, N, D]` alone;
+#   $1/\sqrt N$. {=channels}
 # - `attention_cost(N, D, kind)`: the FLOPs (multiply-adds x 2, as in @q2_5) of the **two products** alone, scores
 #   and weights times values, without projections, for one head over the whole width: `"patches"` is ordinary
-#   attention between the $N$ patches, `"channels"` the attention between the $D$ channels.
+#   attention between the $N$ patches, `"channels"` the attention between the $D$ channels. {=cost}
+#
+# The three attentions return `out` `[B, N, D]` alone. {=alone} Large scores do not overflow, {=large-scores} and
+# gradients flow to queries, keys and values. {=gradients}
+#
+# A small example, $N = 6$: windows of 3 are the tokens 0, 1, 2 and 3, 4, 5. A stride of 3 has three groups of two: 0, 3
+# and 1, 4 and 2, 5.
 #
 # To check yourself, with Prince's (2023) numbers: 256 patches of 512 channels cost 134,217,728 between patches
 # and 268,435,456 between channels. With four times as many patches it is 2,147,483,648 and 1,073,741,824.
 
-# %% question="q2_9" points=8 minutes=25 difficulty=2
+# %% question="q2_9" points=8 minutes=30 difficulty=2
 def window_attention(q: Tensor, k: Tensor, v: Tensor, window: int) -> Tensor:
     """Attention inside neighbouring blocks of `window` tokens: [B, N, D] each -> out [B, N, D]."""
     # BEGIN SOLUTION
@@ -971,6 +1083,17 @@ def window_attention(q: Tensor, k: Tensor, v: Tensor, window: int) -> Tensor:
         raise ValueError(f"window = {window} does not divide N = {q.shape[1]}")
     q, k, v = (x.unflatten(1, (-1, window)) for x in (q, k, v))  # [B, N / w, w, D]: blocks stand where heads do
     return attention(q, k, v)[0].flatten(1, 2)
+    # END SOLUTION
+
+
+def strided_attention(q: Tensor, k: Tensor, v: Tensor, stride: int) -> Tensor:
+    """Attention among tokens whose places are equal modulo `stride`: [B, N, D] each -> out [B, N, D]."""
+    # BEGIN SOLUTION
+    if q.shape[1] % stride:
+        raise ValueError(f"stride = {stride} does not divide N = {q.shape[1]}")
+    q, k, v = (x.unflatten(1, (-1, stride)).transpose(1, 2) for x in (q, k, v))  # [B, s, N / s, D]: a group per place
+    out, _ = attention(q, k, v)
+    return out.transpose(1, 2).flatten(1, 2)  # back into the tokens' own order
     # END SOLUTION
 
 
@@ -990,46 +1113,52 @@ def attention_cost(N: int, D: int, kind: str) -> int:
 
 # %% [markdown] help="q2_9"
 # symptom: Windows: right numbers, and the dots lie above the line in the picture: you made the full map and
-# masked it. Each window holds every
-# $w$-th token: you split $N$ into $w$ times $N / w$ instead of $N / w$ times $w$. Channels: weights look too
-# sharp or too flat: the scale came from $D$, but the dot product runs over $N$. The output is `[B, D, N]`: turn it
-# back. Cost: half of what is expected, since a multiply-add counts as 2 and there are two products.
+# masked it. Each window holds every $w$-th token: you split $N$ into $w$ times $N / w$ instead of $N / w$ times $w$.
+# Strides: the right numbers at the wrong tokens: the groups were laid one after the other, and never dealt back.
+# Channels: weights look too sharp or too flat: the scale came from $D$, but the dot product runs over $N$. The output
+# is `[B, D, N]`: turn it back. Cost: half of what is expected, since a multiply-add counts as 2 and there are two products.
 #
 # hint: `attention` accepts one axis more than `[B, N, D]`. For it, blocks are as good as heads: it never lets them
-# see each other. For channels, swap the last two axes of all three inputs, and those of the result.
+# see each other. A stride is a window of the sequence written as a table with $s$ columns and read down the columns. For
+# channels, swap the last two axes of all three inputs, and those of the result.
 #
 # pseudo-code: Windows: refuse if there is a remainder; view the token axis as two, number of blocks and window;
-# attention; put the two axes together again. Channels: transpose, attention, transpose. Cost: 2 times (the number
+# attention; put the two axes together again. Strides: refuse; view the token axis as two, the second of length stride;
+# swap the two; attention; swap back; put together. Channels: transpose, attention, transpose. Cost: 2 times (the number
 # of pairs) times (the length of a dot product), and twice that for two products; between channels N and D change
 # roles.
 
 # %% [markdown]
-# Sixteen tokens in windows of four: with the identity as values, the output is the weights, and the blocks are
-# plain to see. Then the three costs at $D = 512$ as the picture grows, predicted and, as dots, measured. Between
-# patches the cost is a square; the other two are straight lines. Patches and channels cross at $N = D$.
+# Sixteen tokens: with the identity as values, the output is the weights, and the patterns are plain to see. A layer of
+# windows and a layer of strides of four, multiplied: no entry is empty. Then the costs at $D = 512$ as the picture grows,
+# predicted and, as dots, measured. Where will patches and channels cross? Decide before you look.
 
 # %% tags=["plot"]
 with after("q2_9"):
     rng, D, w = torch.Generator().manual_seed(9), 512, 64
     q, k = (torch.randn(1, 16, 16, generator=rng) for _ in range(2))
     eye = torch.eye(16)[None]
+    windows, strides = window_attention(q, k, eye, 4)[0], strided_attention(q, k, eye, 4)[0]
     plots.heatmaps(
-        {"all see all": attention(q, k, eye)[0][0], "windows of four": window_attention(q, k, eye, 4)[0]},
-        xlabel="key", ylabel="query", alt="Full attention, and attention in four blocks along the diagonal.",
+        {"all see all": attention(q, k, eye)[0][0], "windows of four": windows, "strides of four": strides,
+         "windows, then strides": strides @ windows}, xlabel="key", ylabel="query",
+        alt="Full attention; four blocks along the diagonal; a grid of points four apart; the product of the two, full.",
     )
     lengths, small = [2**i for i in range(6, 13)], [2**i for i in range(6, 10)]
     measured = []
     for N in small:
         x = torch.randn(1, N, D)
         measured += [count_work(attention, x, x, x)["flops"], count_work(channel_attention, x, x, x)["flops"],
-                     count_work(window_attention, x, x, x, w)["flops"]]
+                     count_work(window_attention, x, x, x, w)["flops"], count_work(strided_attention, x, x, x, 8)["flops"]]
     plots.scatter_with_curve(
-        [N for N in small for _ in range(3)], measured, lengths, {
+        [N for N in small for _ in range(4)], measured, lengths, {
             "patches": [attention_cost(N, D, "patches") for N in lengths],
             "channels": [attention_cost(N, D, "channels") for N in lengths],
             f"windows of {w}": [4 * N * w * D for N in lengths],
-        }, "patches N", "FLOPs", f"Three ways to look (D = {D})", points="measured", logx=True, logy=True,
-        alt="Costs on logarithmic axes: patches with slope 2, channels and windows with slope 1, windows lowest.",
+            "strides of 8": [attention_cost(N, D, "patches") / 8 for N in lengths],
+        }, "patches N", "FLOPs", f"Four ways to look (D = {D})", points="measured", logx=True, logy=True,
+        alt="Costs on logarithmic axes: patches and strides with slope 2, channels and windows with slope 1, windows "
+        "lowest; patches and channels cross at N = D.",
     )
 
 # %% [markdown]
@@ -1038,80 +1167,105 @@ with after("q2_9"):
 # A formula is broken by a number (homework 1). A claim is broken by an example, and one is enough. The art is to
 # find the right one, and to know when to stop looking, since some claims are true.
 
-# %% [markdown] question="q2_10"
+# %% [markdown] question="q2_10" sources="000/4-cross 000/0.2-formula 000/0.2-c-iii-cost 004/12.5-compute 004/12.7 002/2.2-padding"
 # ### Spot the error
 #
-# Here are five sentences as you may find them in a blog, a paper or a review. Some are true, some are false. In
-# all of them vectors are rows and weights stand on the right ($Q = X W_q$), there are no biases but where one is
-# mentioned, and scores are divided by the root of the width of a head.
+# Here are eight sentences as you may find them in a blog, a paper or a solution to an exercise. Some are true, some are
+# false. In all of them vectors are rows and weights stand on the right ($Q = X W_q$), there are no biases but where one is
+# mentioned, and scores are divided by the root of the width that the dot product runs over.
 #
 # | name | claim | an example consists of |
 # |---|---|---|
 # | `"exchange_heads"` | The order of the heads means nothing. Let heads $i$ and $j$ trade places, together with their columns of $W_q$, $W_k$, $W_v$ and their rows of $W_o$, and the output is the same for every input. | `x` `[N, D]`, `Wq`, `Wk`, `Wv`, `Wo` `[D, D]`, numbers `n_heads`, `i`, `j` |
+# | `"heads_get_slices"` | Multi-head attention gives each head a slice of the input: head $h$ sees the features $h D_h$ to $(h + 1) D_h - 1$ of every token. Whatever stands in the other features, its output is the same. | `x` `[N, D]`, `Wq`, `Wk`, `Wv` `[D, D]`, numbers `n_heads`, `head` |
+# | `"more_heads_cost_less"` | A head of width $D / H$ has only a part of the work. So, at the same width $D$, a layer with more heads takes fewer FLOPs in its matrix products. | whole numbers `N`, `D`, `fewer`, `more` (both divide `D`) |
+# | `"cross_needs_equal_width"` | Cross-attention multiplies queries of one sequence with keys of another, so the tokens of both must have the same width, or no output can be computed. | `x` `[T, D1]`, `y` `[S, D2]`, `Wq` `[D1, A]`, `Wk` `[D2, A]`, `Wv` `[D2, C]` |
 # | `"mask_after_softmax"` | It does not matter where you mask. Setting the weights of blocked keys to 0 after the softmax gives the same output as setting their scores to $-\infty$ before it. | `scores` `[T, S]`, `blocked` bool `[T, S]`, `values` `[S, Dv]` |
 # | `"cache_without_mask"` | The keys and values of the tokens so far do not change when one more token joins at the end. So they can be cached in every layer of a stack of self-attention layers (one head, residual connections), even if the layers have no causal mask. | `x` `[N, D]`, $N \ge 2$, its last row is the token that joins; `Wq`, `Wk`, `Wv` `[L, D, D]`, one matrix per layer |
+# | `"new_key_meets_old_queries"` | When a token joins a causal self-attention layer, its key must be multiplied with the queries of all earlier tokens, since their outputs are others than before. | `x` `[N, D]`, $N \ge 2$, its last row is the token that joins; `Wq`, `Wk`, `Wv` `[D, D]` |
 # | `"key_bias_is_idle"` | The bias of the keys is $D$ parameters for nothing. Whatever vector `bk` is added to all keys of a self-attention head, its output stays the same. | `x` `[N, D]`, `Wq`, `Wk`, `Wv` `[D, D]`, `bk` `[D]` |
-# | `"attention_above_width"` | In self-attention over $N$ tokens of width $D$, as soon as $N > D$ the two attention products together cost more FLOPs than the four projections together. | whole numbers `N`, `D` $\ge 1$ |
-#
-# Write `broken_claims()`, which takes nothing and returns a dict: for **each false claim**, and for no other, its
-# name mapped to a counter-example, a dict with exactly the keys of the third column, on which the claim fails.
+
+# %% [markdown]
+# Write `broken_claims()`, which takes nothing and returns a dict: for **each false claim**, {=each-false} and for no other, {=no-other} its
+# name mapped to a counter-example, a dict with exactly the keys of the third column, {=form} on which the claim fails. {=breaks}
 # Tensors may be float32 or float64, with axes of 64 at most and numbers up to $10^6$ in them (scores up to $10^4$).
 #
-# `holds(name, example)` from `course_utils.hw2.claims` tries a claim on an example: True if the claim is true of it,
-# False if it fails by more than rounding (a millionth of the size of what is compared), and a `ValueError` that
-# says what is expected if the example is not one. `holds` proves nothing when it says True: perhaps you tried
+# `holds(name, example)` from `course_utils.hw2.claims` tries a claim on an example: True if the claim is true of it (or says
+# nothing about it), False if it fails by more than rounding (a millionth of the size of what is compared), and a `ValueError`
+# that says what is expected if the example is not one. `holds` proves nothing when it says True: perhaps you tried
 # the wrong example. A claim that you believe needs a reason.
 
-# %% question="q2_10" points=6 minutes=25 difficulty=3
+# %% question="q2_10" points=8 minutes=35 difficulty=3
 def broken_claims() -> dict[str, dict[str, Tensor | int]]:
     """Each false claim's name, with a counter-example: a dict of the arguments on which it fails."""
     # BEGIN SOLUTION
     rng = torch.Generator().manual_seed(0)
+    one_layer = {W: torch.randn(4, 4, generator=rng) for W in ("Wq", "Wk", "Wv")}
     two_layers = {W: torch.randn(2, 4, 4, generator=rng) for W in ("Wq", "Wk", "Wv")}
     return {
+        "heads_get_slices": {"x": torch.randn(3, 4, generator=rng), **one_layer, "n_heads": 2, "head": 0},
+        "more_heads_cost_less": {"N": 10, "D": 8, "fewer": 1, "more": 4},  # both cost the same
+        "cross_needs_equal_width": {
+            "x": torch.randn(2, 3, generator=rng), "y": torch.randn(4, 5, generator=rng),
+            "Wq": torch.randn(3, 6, generator=rng), "Wk": torch.randn(5, 6, generator=rng),  # they meet at width 6
+            "Wv": torch.randn(5, 2, generator=rng),
+        },
         "mask_after_softmax": {
             "scores": torch.zeros(1, 2),  # half of the weight is thrown away and nobody gets it
             "blocked": torch.tensor([[False, True]]),
             "values": torch.ones(2, 1),
         },
         "cache_without_mask": {"x": torch.randn(3, 4, generator=rng), **two_layers},  # one layer would not do
-        "attention_above_width": {"N": 100, "D": 64},  # the products win above 2 D only
+        "new_key_meets_old_queries": {"x": torch.randn(3, 4, generator=rng), **one_layer},  # nobody sees the new key
     }
     # END SOLUTION
 
 
 # %% [markdown] help="q2_10"
-# symptom: `holds` says True for everything that you try: the example is too special. A stack of one layer, a mask
-# that blocks nothing, values that are all zero, numbers far beyond the place where things turn: such examples
-# break nothing. A `ValueError`: read it, it names the shape that is wrong.
+# symptom: `holds` says True for everything that you try: the example is too special. A stack of one layer, one head alone, a
+# mask that blocks nothing, values that are all zero, equal widths: such examples break nothing. A `ValueError`: read it, it
+# names the shape that is wrong.
 #
 # hint: Take the claims one at a time, and try random tensors first: a false claim about tensors usually breaks at
 # once. One that survives a hundred random tries may be true, so look for the reason (what does a softmax do if
 # the same number is added to a whole row? is a sum changed by the order of its terms?). For the caches, ask what
-# the keys of the *second* layer are made of. For counts, random tries are a poor way; you have the formula of @q2_5.
+# the keys of the *second* layer are made of, and who may look at the newest token. For counts you have the formula of @q2_5;
+# for widths, write the shapes of the six products of a cross-attention.
 #
 # pseudo-code: For each claim: make a small random example in which every ingredient matters (a key that is
-# blocked, two layers, more than one head), ask `holds`, and keep the example if the claim fails. For the count,
-# solve the inequality between the two costs and pick a pair between the claimed threshold and the true one.
+# blocked, two layers, more than one head, two widths), ask `holds`, and keep the example if the claim fails.
 
 # %% [markdown]
-# What your examples do. If you named the count, the map shows where it fails.
+# What your examples do, and two pictures of what the claims forget: where the two masks put the weight of one row, and
+# what of an old token changes when a new one joins a stack of three layers, with a causal mask and without.
 
 # %% tags=["plot"]
 with after("q2_10"):
     found = broken_claims()
     for name in CLAIMS:
         if name in found:
-            print(f"{name:22} {'holds on your example' if holds(name, found[name]) else 'broken by your example'}")
+            print(f"{name:26} {'holds on your example' if holds(name, found[name]) else 'broken by your example'}")
         else:
-            print(f"{name:22} you let it stand")
-    if "attention_above_width" in found:
-        grid = [[holds("attention_above_width", {"N": N, "D": D}) for N in range(1, 25)] for D in range(12, 0, -1)]
-        plots.heatmap(
-            torch.tensor(grid), rows=range(12, 0, -1), cols=range(1, 25), numbers=False, xlabel="N", ylabel="D",
-            title="attention_above_width: dark where it fails",
-            alt="A map over N and D: the claim fails in a wedge and holds on both sides of it.",
-        )
+            print(f"{name:26} you let it stand")
+    rng, blocked = torch.Generator().manual_seed(10), torch.tensor([0, 0, 1, 0, 1, 1], dtype=torch.bool)
+    scores = torch.randn(6, generator=rng)
+    plots.bars(
+        [f"key {j}{' (blocked)' if b else ''}" for j, b in enumerate(blocked.tolist())],
+        {"masked before": scores.masked_fill(blocked, -math.inf).softmax(-1), "masked after": scores.softmax(-1) * ~blocked},
+        "key", "weight", "The same scores, masked before and after the softmax",
+        alt="Bars of six weights: masked before they sum to 1; masked after, each is smaller, and their sum is far below 1.",
+    )
+    x, weights = torch.randn(7, 8, generator=rng), torch.randn(3, 3, 8, 8, generator=rng) / 3
+    changes = {}
+    for causal in (True, False):
+        old, new, sizes = x[None, :-1], x[None], []
+        for Wq, Wk, Wv in weights:
+            sizes.append(float((old @ Wk - (new @ Wk)[:, :-1]).abs().max()))
+            old, new = (z + attention(z @ Wq, z @ Wk, z @ Wv, causal=causal)[0] for z in (old, new))
+        changes["causal" if causal else "no mask"] = sizes
+    plots.bars(["layer 0", "layer 1", "layer 2"], changes, "layer", "largest change of an old key",
+               "A token joins: do old keys stay?",
+               alt="With a causal mask no old key changes in any layer; without one those of layers 1 and 2 do.")
 
 # %% [markdown]
 # ## Part V. In your own words
@@ -1191,6 +1345,8 @@ with after("q2_10"):
 # - Katharopoulos and others (2020), [*Transformers are RNNs: fast autoregressive Transformers with linear
 #   attention*](https://arxiv.org/abs/2006.16236); Choromanski and others (2021), [*Rethinking attention
 #   with performers*](https://arxiv.org/abs/2009.14794): @q2_8, and how to come closer to the softmax.
+# - Child and others (2019), [*Generating long sequences with sparse
+#   Transformers*](https://arxiv.org/abs/1904.10509): the strides of @q2_9.
 # - Liu and others (2021), [*Swin Transformer: hierarchical Vision Transformer using shifted
 #   windows*](https://arxiv.org/abs/2103.14030); Ding and others (2022), [*DaViT: dual attention vision
 #   transformers*](https://arxiv.org/abs/2204.03645): @q2_9.
