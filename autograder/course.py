@@ -41,6 +41,7 @@ class Course:
     packages: tuple[str, ...] = ()  # the course's own, for students: shipped, and in the box
     kits: tuple[str, ...] = ()  # in the box only, for hidden suites
     page_rules: str = "warn"  # or "refuse": a homework whose page breaks a rule is not built, unless as a draft
+    requirements: str = "warn"  # or "refuse": every sentence that asks for something bears a mark, or nothing is built
     renamed_answers: str = "graded"  # a function under another name that must be the answer: "graded", or only "told"
 
     @property
@@ -67,7 +68,7 @@ def find_course(repository: Path) -> Course:
             raise BadInput(f"{VARIABLE} is {wanted}, and there is no such folder. Name the folder of a {FILE}.")
         if (folder / FILE).is_file():
             return read_course(folder / FILE, folder)
-        return replace(read_course(repository / FILE, folder), page_rules="warn")
+        return replace(read_course(repository / FILE, folder), page_rules="warn", requirements="warn")
     here = Path.cwd()
     folder = next((place for place in (here, *here.parents) if (place / FILE).is_file()), repository)
     return read_course(folder / FILE, folder)
@@ -94,6 +95,8 @@ def read_course(path: Path, root: Path) -> Course:
         raise BadInput(f"{path}: rng is {course.rng!r}. Write one of {', '.join(RNGS)}.")
     if course.page_rules not in PAGE_RULES:
         raise BadInput(f"{path}: page_rules is {course.page_rules!r}. Write one of {', '.join(PAGE_RULES)}.")
+    if course.requirements not in PAGE_RULES:
+        raise BadInput(f"{path}: requirements is {course.requirements!r}. Write one of {', '.join(PAGE_RULES)}.")
     if course.renamed_answers not in RENAMED:
         raise BadInput(f"{path}: renamed_answers is {course.renamed_answers!r}. Write one of {', '.join(RENAMED)}.")
     for key in ("solutions", "suites", "assignments"):
