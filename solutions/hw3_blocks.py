@@ -16,7 +16,7 @@
 # **feed-forward** layer that works on each token alone, and a **residual** road past all of them (a layer adds
 # its result to what is there instead of replacing it; other texts say residual or skip connection). This
 # notebook builds each part, looks at what it does and does not do, puts them together, and ends in a ward
-# where eight small Transformers refuse to learn.
+# where eleven small Transformers refuse to learn.
 #
 # **When you are done, you will be able to**
 #
@@ -70,7 +70,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from course_utils import Grader, after, plots, seed_everything
-from course_utils.hw3.patients import BAR, FAULTS, STEPS, VOCAB, accuracy, patient, toy_batch, train_patient
+from course_utils.hw3.patients import BAR, STEPS, VOCAB, WARD, accuracy, patient, toy_batch, train_patient
 from course_utils.instruments.torch_match import decoder_layer_state, encoder_layer_state
 from course_utils.notebook.derivations import Chain, Line, Tie, show_chain
 
@@ -991,7 +991,7 @@ with after("q3_6", "q3_7", "q3_8"):
     )
 
 # %% [markdown]
-# ## Part IV. A model, and eight that do not learn
+# ## Part IV. A model, and eleven that do not learn
 #
 # The toy task of this part is a race. A sequence begins with the token `CLS` (id 1); then come spectators
 # (ids 6 to 9) and four runners (ids 2 to 5), in random order, then padding (id 0) up to 12 places. All four
@@ -1103,64 +1103,75 @@ with after("q3_5", "q3_6", "q3_7", "q3_9"):
         "padded places have no bar.",
     )
 
-# %% [markdown] question="q3_10"
+# %% [markdown] question="q3_10" sources="003/1-code 003/2-code 001/1.5-b 003/2-b-premise"
 # ### Dead Transformers
 #
 # A Transformer that is wrong seldom crashes. It runs, the loss is a number, and nothing is learned. This is
-# the most common way to lose a week, so here is some practice. The patients are small encoder classifiers
-# for the race, in plain parts: read `course_utils/hw3/patients.py`, it is short. `patient(fault, seed)` makes
-# one. **Each has one fault**, out of eight kinds (`FAULTS`); `patient("healthy", seed)` has none.
+# the most common way to lose a week, so here is some practice. The ward holds eleven small encoder classifiers
+# for the race, in plain parts: read the classes in `course_utils/hw3/patients.py`, they are short. `patient(number, seed)`
+# makes one, and **each has one fault**. They have numbers, no names, and no twin: no healthy model has the same
+# weights. `patient(0, seed)` is a healthy one to compare with. Some faults are in the values, some in the settings, some in
+# what the forward pass does.
 #
 # What you find inside a `model`:
 #
 # | part | what it is |
 # |---|---|
 # | `embed`, `positions` | token embedding; a fixed table `[12, D]` of positions (a buffer, not learned) |
-# | `blocks[i].norm1`, `attn`, `norm2`, `fc1`, `fc2`, `dropout` | a pre-norm block with ReLU |
-# | `blocks[i].attn.q_proj`, `k_proj`, `v_proj`, `o_proj`, `n_heads`, `scale` | its attention; `scale` multiplies the scores |
+# | `blocks[i].norm1`, `attn`, `norm2`, `fc1`, `fc2`, `dropout` | the parts of a block |
+# | `blocks[i].steps` | its forward pass, as words: `"keep"` notes the stream, `"add"` adds to that note what was computed since, with dropout; `"relu"`, `"detach"`; any other word calls the part of that name |
+# | `blocks[i].attn.q_proj`, `k_proj`, `v_proj`, `o_proj`, `n_heads`, `scale`, `sees` | its attention; `scale` multiplies the scores, `sees` is `"all"` or `"past"` |
 # | `norm`, `fc`, `head` | the read-out of the first token: `head(relu(fc(norm(x))))` |
 # | `padding_is` | the value in `key_padding_mask` that means padding |
 #
-# The training run is `train_patient(model, steps=STEPS, seed)`: 150 steps of Adam on fresh batches, the same
-# for all (it trains whatever has `requires_grad`). A healthy model ends with an accuracy above 0.95, a sick one
-# below 0.65. To save time the checks end a run once the loss is small, and do not train a model whose weights,
-# outputs and gradients are those of its healthy twin. The grader's patients are made elsewhere, and their race has
-# other names for tokens and runners.
+# A healthy model is the pre-norm encoder of @q3_7 with ReLU, and what stands on the card holds for it. The training run is
+# `train_patient(model, steps=STEPS, seed)`: 150 steps of Adam on fresh batches, the same for all (it trains whatever has
+# `requires_grad`). A healthy model ends with an accuracy above 0.95, a sick one below 0.7. To save time the checks end a run
+# once the loss is small, and do not train a model whose weights, outputs and gradients are those of the model before it
+# fell ill. The grader's patients are made elsewhere, have other weights, and their race has other names for tokens and runners.
 
 # %% [markdown]
 # Write `dead_transformer_fix(model)`: it gets a patient that has **not** been trained, does not know which,
-# finds the fault, mends it, and returns the model. You may change the model in place. Rules:
+# finds the fault, mends it, and returns the model. {=returned} You may change the model in place. Rules:
 #
 # - after your mending and the stated run, the model's accuracy on new sequences is at least 0.85 (`BAR`),
-#   for every fault and whatever the seed;
+#   for every fault and whatever the seed; {=learns}
+# - a mended model shows the signs of a healthy one before any training: every parameter gets a gradient, the order of the tokens
+#   counts and padding does not, two calls in training mode agree roughly, and so on; {=signs}
 # - what is healthy stays as it is: a model without a fault comes back with the weights and settings that it
-#   had, and a sick one keeps the weights that were good, also those of a layer whose bias alone is sick. A
-#   fresh model in place of the sick one, or beside it, is not a cure;
-# - no training inside the function.
+#   had, {=healthy-kept} and a sick one keeps the weights that were good, also those of a layer whose bias alone is sick. {=good-kept} A
+#   fresh model in place of the sick one, or beside it, is not a cure; {~no-fresh-model}
+# - no training inside the function. {~no-training}
 #
-# **How to diagnose.** Look at one symptom at a time. Does each parameter get a gradient? Is it of a sensible
-# size, compared with the healthy twin (`patient("healthy", seed)` with the same seed has the same weights up
-# to the fault)? What is the spread of the activations at each stage, how many ReLUs fire, how even are the
-# attention weights? Does the output change when you permute tokens, when you change a padded one, when you
-# change a real one? Then look at the parts: settings, masks, initial values.
+# The hidden checks also try patients with new weights, and look whether a fresh model was put in or beside, or something
+# was trained.
+#
+# **How to diagnose.** Begin with the symptom, one at a time, and write it down. Does each parameter get a gradient? Is it
+# of a sensible size, compared with a healthy model's? What is the spread of the activations at each stage, how many ReLUs
+# fire, how even are the attention weights? Does the output change when you permute tokens, when you change a padded one,
+# when you change a real one? Then look at the parts that could cause it: values, settings, masks, the steps of the forward
+# pass.
 
 # %% [markdown]
-# Two exhibits, before you begin. First, how the patients train, beside their healthy twin.
+# Three exhibits, before you begin. First, how the patients train, beside a healthy model. All you see is that they do not
+# learn: a loss curve is a symptom, and no diagnosis.
 
 # %% tags=["training"]
 n_steps = 20 if fast() else STEPS
-curves = {fault: train_patient(patient(fault, 0), n_steps, seed=0) for fault in ("healthy", *FAULTS)}
-smooth = {fault: torch.tensor(losses).unfold(0, 10, 1).mean(-1) for fault, losses in curves.items()}
+curves = {number: train_patient(patient(number, 0), n_steps, seed=0) for number in (0, *WARD)}
+smooth = {number: torch.tensor(losses).unfold(0, 10, 1).mean(-1) for number, losses in curves.items()}
 plots.curve_grid(
-    range(n_steps - 9), {fault: {"sick": smooth[fault], "healthy": smooth["healthy"]} for fault in FAULTS},
-    "step", "loss (mean of 10 steps)", "Eight patients and their healthy twin",
-    alt="Eight panels of loss curves. The healthy twin's loss falls from 1.4 to nearly 0; each patient's stays "
+    range(n_steps - 9), {f"patient {number}": {"sick": smooth[number], "healthy": smooth[0]} for number in WARD},
+    "step", "loss (mean of 10 steps)", "The ward, and a healthy model",
+    alt="Eleven panels of loss curves. The healthy model's loss falls from 1.4 to nearly 0; each patient's stays "
     "near 1.4 or falls far less.",
 )
 
 # %% [markdown]
-# Second, a chart of vital signs: the size of the gradient in each part of the model, at the first step, as a
-# power of ten. The chart does not show every fault. It is where one would look first. (-9 stands for none.)
+# Second, a chart of gradients: their size in each part of the model, at the first step, as a power of ten (-9 stands for
+# none). Third, a few questions asked of each patient: how far do the logits move when the tokens behind the first trade
+# places, when a padded token changes, and when the same batch is given twice in training mode? Between them the charts show most
+# of the faults to a trained eye, and not all.
 
 # %% tags=["plot"]
 def gradient_sizes(model: nn.Module) -> list[float]:
@@ -1175,12 +1186,32 @@ def gradient_sizes(model: nn.Module) -> list[float]:
     return sizes
 
 
-wards = ["healthy", *FAULTS]
+@torch.no_grad()
+def moved_by(model: nn.Module) -> list[float]:
+    """log10 of how far the logits move: by the order of tokens, by a padded token, by chance in training mode."""
+    ids, padding, _ = toy_batch(torch.Generator().manual_seed(9), 64)
+    whole, none = ids[padding.sum(1) == 0], torch.zeros(12, dtype=torch.bool)
+    seed_everything(9)
+    chance = model.train()(ids, padding) - model(ids, padding)
+    model.eval()
+    order = model(whole[:, [0, *range(11, 0, -1)]], none.expand_as(whole)) - model(whole, none.expand_as(whole))
+    padded = model(ids.masked_fill(padding, 7), padding) - model(ids, padding)
+    return [math.log10(max(move.abs().max().item(), 1e-9)) for move in (order, padded, chance)]
+
+
+rows = ["healthy", *(f"patient {number}" for number in WARD)]
+models = [patient(number, 0) for number in (0, *WARD)]
 plots.heatmap(
-    [gradient_sizes(patient(fault, 0)) for fault in wards], rows=wards, vmin=None, xlabel="part", ylabel="",
+    [gradient_sizes(model) for model in models], rows=rows, vmin=None, xlabel="part", ylabel="",
     cols=["embed", "block 0", "block 1", "norm", "fc", "head"], title="log10 of the gradient at the first step",
-    alt="A table of exponents, one row for each patient. Frozen and dead_relu have a gradient in the head only, "
-    "zero_gains and constant_weights none below the last norm; the other rows look much like the healthy one.",
+    alt="A table of exponents, one row for each patient: some have gradients in the head only, some none below the last "
+    "norm, others look much like the healthy one.",
+)
+plots.heatmap(
+    [moved_by(model) for model in models], rows=rows, vmin=None, xlabel="what changes", ylabel="",
+    cols=["order", "padding", "chance"], title="log10 of how far the logits move",
+    alt="A table of exponents: in the healthy model order moves the logits, padding and chance do not; several patients "
+    "differ in one of the three.",
 )
 
 # %% question="q3_10" points=10 minutes=45 difficulty=4 uses=["q3_5"] limits={"wall": 120}
@@ -1193,6 +1224,8 @@ def dead_transformer_fix(model: nn.Module) -> nn.Module:
         model.positions = sinusoidal_encoding(*model.positions.shape).to(model.positions)
     for block in model.blocks:
         block.attn.scale = 1 / math.sqrt(block.attn.q_proj.out_features // block.attn.n_heads)
+        block.attn.sees = "all"  # a first token that sees the past alone sees nothing
+        block.steps = ("keep", "norm1", "attn", "add", "keep", "norm2", "fc1", "relu", "fc2", "add")
     for module in model.modules():
         if isinstance(module, nn.Dropout) and module.p > 0.5:
             module.p = 0.0
@@ -1207,20 +1240,22 @@ def dead_transformer_fix(model: nn.Module) -> nn.Module:
 
 
 # %% [markdown] help="q3_10"
-# symptom: All faults but one are mended: compare that patient with its healthy twin, parameter by parameter
-# (`state_dict()`), buffer by buffer, and then the settings that are no tensors (`scale`, `p`, `padding_is`,
-# `requires_grad`). The healthy model changed: something is reset without looking whether it was wrong.
+# symptom: Gradients in the head only: either nothing else wants one (`requires_grad`), or something on the way lets none
+# through (a ReLU that never fires, gains of 0, a step of the forward pass). Order does not count: the positions, or a first token
+# that does not look at the others. Padding counts: what does the model take for padding? Chance counts: dropout. Nothing
+# of it, and it does not learn: compare the attention weights, the spread of each matrix's rows, and the size of the stream
+# from block to block with those of a healthy model. The healthy model changed: something is reset without looking whether
+# it was wrong.
 #
-# hint: Write one `if` for each finding, with a test that a healthy model does not meet: all position rows
-# equal; all gains 0; a weight matrix without any spread; biases so low that no ReLU can fire; a dropout that
-# leaves nothing; a scale that is not one over the root of the head's width; parameters that want no gradient;
-# a mask read the wrong way round. Your `sinusoidal_encoding` is a good table; `reset_parameters()` draws a
-# linear layer anew, weights and all, so keep it for layers whose weights are sick.
+# hint: Write one `if` for each finding, with a test that a healthy model does not meet. Take a healthy model and a patient, and
+# compare part by part what *kind* of numbers stand there (`state_dict()`: means, spreads, equal rows), then the settings that
+# are no tensors (`scale`, `sees`, `steps`, `p`, `padding_is`, `requires_grad`). Your `sinusoidal_encoding` is a good table;
+# `reset_parameters()` draws a linear layer anew, weights and all, so keep it for layers whose weights are sick.
 #
-# pseudo-code: Let all parameters want gradients. Set the mask's meaning and each attention's scale as the card
-# says. If the positions do not differ, write a good table. For each layer norm whose gains are all 0: ones.
-# For each linear layer: if its weights are all equal draw them anew; if all its biases are far below 0 set
-# them to 0. For each dropout above one half: switch it off. Return the model.
+# pseudo-code: Let all parameters want gradients. Set the mask's meaning, each attention's scale and what it sees, and each
+# block's steps as a pre-norm encoder has them. If the positions do not differ, write a good table. For each layer norm whose
+# gains are all 0: ones. For each linear layer: if its weights are all equal draw them anew; if all its biases are far below 0
+# set them to 0. For each dropout above one half: switch it off. Return the model.
 
 # %% [markdown]
 # And the ward after your visit: the loss of each patient before and after mending, and what it can do.
@@ -1228,15 +1263,15 @@ def dead_transformer_fix(model: nn.Module) -> nn.Module:
 # %% tags=["training"]
 with after("q3_5", "q3_10"):
     panels = {}
-    for fault in FAULTS:
-        model = dead_transformer_fix(patient(fault, 0))
+    for number in WARD:
+        model = dead_transformer_fix(patient(number, 0))
         losses = train_patient(model, n_steps, seed=0)
-        panels[f"{fault}: {accuracy(model):.2f}"] = {
-            "mended": torch.tensor(losses).unfold(0, 10, 1).mean(-1), "sick": smooth[fault],
+        panels[f"patient {number}: {accuracy(model):.2f}"] = {
+            "mended": torch.tensor(losses).unfold(0, 10, 1).mean(-1), "sick": smooth[number],
         }
     plots.curve_grid(
         range(n_steps - 9), panels, "step", "loss (mean of 10 steps)", f"After the visit (accuracy; the bar is {BAR})",
-        alt="Eight panels: the mended models' losses fall to nearly 0, the sick ones' do not; each panel names the "
+        alt="Eleven panels: the mended models' losses fall to nearly 0, the sick ones' do not; each panel names the "
         "accuracy of the mended model.",
     )
 
