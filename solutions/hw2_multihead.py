@@ -11,7 +11,8 @@
 #
 # One softmax makes one choice. A word in a sentence has more than one question to ask: which word stands
 # before me, who is the subject, where did I meet this name last? So a Transformer runs several attentions
-# side by side, each on its own small part of the features, and calls them heads. In this notebook you build
+# side by side. Each looks at *all* features of every token, through narrow projections of its own, and is called a head.
+# In this notebook you build
 # that layer, tell it what it may see, and then take out the pocket calculator: how many parameters, how many
 # operations, how far does it see, and which of this work can be saved?
 #
@@ -69,6 +70,7 @@ from torch import Tensor, nn
 from course_utils import Grader, after, pick_device, plots, seed_everything
 from course_utils.hw2 import three_jobs
 from course_utils.hw2.claims import CLAIMS, holds
+from course_utils.hw2.diagram import multi_head_diagram
 from course_utils.hw2.feature_maps import elu_features, exp_features
 from course_utils.hw2.kv_runs import decode_stepwise, work_per_step
 from course_utils.instruments.work import count_work
@@ -91,29 +93,29 @@ from hw1_attention import attention, softargmax
 # ## Part I. Several heads
 #
 # A head is an attention of its own, with its own queries, keys and values, on `Dh = D / H` features instead
-# of `D`. Nobody computes the heads in a loop, though. One wide projection makes the queries of all heads at
-# once, and then the features are dealt out like cards: the first `Dh` to head 0, the next `Dh` to head 1.
+# of `D`. Nobody computes the heads in a loop, though. One wide projection of the whole input makes the queries of all heads
+# at once, and then its *results* are dealt out like cards: the first `Dh` to head 0, the next `Dh` to head 1.
 # Nearly all that can go wrong is in the dealing, and so we begin there.
 
-# %% [markdown] question="q2_1"
+# %% [markdown] question="q2_1" sources="002/2.2-mha 002/2.1-shapes"
 # ### Split and merge
 #
-# Write two functions that are exact inverses of each other:
+# Write two functions that are exact inverses of each other: {=inverses}
 #
 # - `split_heads(x, n_heads)`: `[B, N, D]` to `[B, H, N, Dh]` with `Dh = D / H`. Head $h$ holds the **columns**
 #   $h D_h$ to $(h + 1) D_h - 1$ of every token:
 #
-# $$\mathrm{split}(x)_{b,h,n,c} = x_{b,\,n,\;h D_h + c}$$
+# $$\mathrm{split}(x)_{b,h,n,c} = x_{b,\,n,\;h D_h + c}$$ {=split}
 #
 # - `merge_heads(x)`: `[B, H, N, Dh]` back to `[B, N, D]`, head 0 first. The number of heads stands in the
-#   shape, so it is no argument.
+#   shape, so it is no argument. {=merge}
 #
 # A small example, one sequence of two tokens with $D = 4$: the tokens $(0, 1, 2, 3)$ and $(4, 5, 6, 7)$ and
 # two heads. Head 0 holds $(0, 1)$ and $(4, 5)$, head 1 holds $(2, 3)$ and $(6, 7)$. Every head still has
 # *all* tokens, and each token has given every head a part of itself.
 #
-# The number of heads divides `D`. These functions only move numbers: any dtype will do, gradients pass through,
-# and the input is not changed.
+# The number of heads divides `D`. These functions only move numbers: any dtype will do, {=dtypes} gradients pass through, {=gradients}
+# and the input is not changed. {~unchanged} (Hidden checks also look whether the input is as it was.)
 #
 # There is a trap. `x.reshape(B, H, N, Dh)` has the right shape and runs without complaint. The picture below
 # shows what it does.
@@ -165,7 +167,7 @@ with after("q2_1"):
     )
     print("merge(split(x)) equals x:", torch.equal(merge_heads(split_heads(x, 3)), x))
 
-# %% [markdown] question="q2_2"
+# %% [markdown] question="q2_2" sources="000/0.2-formula 000/0.2-c-i 000/0.2-c-ii-dv 000/4-cross 001/1.2-a 001/1.3-a 001/1.4-c 002/2.2-scale 002/2.3-cross 003/2-code"
 # ### Multi-head attention
 #
 # Here is the layer of Vaswani (2017). With queries from one sequence $X$ and keys and values from another, $Y$
@@ -182,13 +184,14 @@ with after("q2_1"):
 # Write the module `MultiHeadAttention(d_model, n_heads, dropout=0.0, bias=True)`:
 #
 # - four linear layers `nn.Linear(d_model, d_model)` named `q_proj`, `k_proj`, `v_proj`, `o_proj`, with biases
-#   if and only if `bias`, no other parameters; the attribute `n_heads`. Weights are put in by these names;
+#   if and only if `bias`, {=no-biases} no other parameters; {=projections} the attribute `n_heads`. {=n-heads} Weights are put in by these names;
 # - head $h$ has the columns of @q2_1, so row block $h$ of `q_proj.weight`, `k_proj.weight`, `v_proj.weight` and
-#   column block $h$ of `o_proj.weight` belong to it;
-# - `d_model % n_heads != 0` raises a `ValueError` when the module is made;
+#   column block $h$ of `o_proj.weight` belong to it; {=head-columns}
+# - `d_model % n_heads != 0` raises a `ValueError` when the module is made; {=divides}
 # - the scale is $1/\sqrt{D_h}$: the width that the dot product runs over. With $D = 64$ and $H = 8$ the scores
-#   of random queries and keys have variance 1; with $1/\sqrt{D}$ they would have $1/8$;
-# - dropout, in training mode only, acts on the attention weights (after the softmax).
+#   of random queries and keys have variance 1; with $1/\sqrt{D}$ they would have $1/8$; {=scale}
+# - dropout, in training mode only, acts on the attention weights (after the softmax), on each weight of each head by
+#   itself. {=dropout}
 
 # %% [markdown]
 # `forward(query, key, value, key_padding_mask=None, causal=False)` returns `(out, weights)`:
@@ -202,18 +205,27 @@ with after("q2_1"):
 # | `out` | `[B, T, D]` | after `o_proj` |
 # | `weights` | `[B, H, T, S]` | of every head, not averaged |
 #
-# A query that may see no key has weights 0, so its output is `o_proj`'s bias (0 without bias); nothing is
-# ever NaN, gradients neither. With dropout active the returned weights may be those before or after it.
+# The three inputs may be one tensor, two or three; {=self-and-cross} a padded key is blocked for its own example alone, {=padding}
+# and `causal` goes by the card also where $T$ and $S$ differ. {=causal}
+#
+# A query that may see no key, by one mask or by both together, has weights 0, so its output is `o_proj`'s bias (0 without
+# bias); {=nothing-to-see} nothing is ever NaN, {=never-nan} gradients neither, and they reach all three inputs, from the output and from the
+# weights. {=gradients} With dropout active the returned weights may be those before or after it.
 
 # %% [markdown]
 # **The test that counts.** `nn.MultiheadAttention` is the same layer, with other names: its `in_proj_weight`
 # `[3D, D]` is `q_proj.weight`, `k_proj.weight` and `v_proj.weight` one below the other, `in_proj_bias` `[3D]`
 # likewise, and `out_proj` is our `o_proj`. With its weights, your module must give its numbers, for self and
-# cross attention, with padding, with a causal mask, without biases.
+# cross attention, with padding, with a causal mask, without biases. {=agrees}
 #
 # In this answer `nn.MultiheadAttention`, `F.multi_head_attention_forward` (which is its inside) and
-# `F.scaled_dot_product_attention` may **not** be used. The given `attention` may, and takes most of the work
-# off you.
+# `F.scaled_dot_product_attention` may **not** be used. {~ruled-out} The given `attention` may, and takes most of the work
+# off you. But it knows no dropout: where there is some, drop weights that it has returned and multiply by the values yourself,
+# and only there. (Who multiplies twice in every call pays for three products, and the count of @q2_5 will not come out.)
+# Hidden checks also look for the functions that are ruled out.
+
+# %% tags=["plot"]
+multi_head_diagram(3)
 
 # %% question="q2_2" points=16 minutes=45 difficulty=3 uses=["q2_1"]
 class MultiHeadAttention(nn.Module):
@@ -345,6 +357,33 @@ with after("q2_2"):
         alt="A table of three heads and three jobs: in every row one entry is near 1, each in another column.",
     )
 
+# %% [markdown] told="003/1-code 003/2-code 002/2.2-mha"
+# **A listing to debug.** Somebody wrote the core of the layer like this (in the manner of several listings in print). It
+# passes on a first example, a square batch of two in float32. Find five things that go wrong elsewhere, and for each an
+# input that shows it, before you unfold ours.
+#
+# ```python
+# def core(q, k, v, padding, mask):                                # q [B, H, T, Dh], padding [B, S], a global triangle `mask`
+#     scores = q @ k.mT / math.sqrt(H * Dh)
+#     scores = scores.masked_fill(padding.repeat(H, 1).view(B, H, 1, S), -math.inf)
+#     scores += mask[:T, :S]                                       # -inf above the diagonal
+#     weights = scores.softmax(-1, dtype=torch.float32).to(q.dtype)
+#     return (weights @ v).transpose(1, 2).reshape(B, T, -1)
+# ```
+#
+# <details><summary>What we found</summary>
+#
+# 1. The scale has the width of the model: the dot product runs over $D_h$. Any input with more than one head shows it.
+# 2. `repeat(H, 1)` lays the copies of the *batch* one after the other, so examples get each other's padding. It takes two
+#    rows with different padding to see that.
+# 3. `mask[:T, :S]` starts in the upper left corner: with one new query and ten cached keys, it sees key 0 alone.
+# 4. A query whose keys are all blocked is NaN: padding on the left and a causal mask do that.
+# 5. A softmax in float32 costs float64 inputs half of their digits, and a check of gradients by differences fails.
+#
+# The triangle also ends at the length that somebody chose for it, and nothing says so until a text is longer.
+#
+# </details>
+
 # %% [markdown] question="q2_13" sources="001/1.2-b 000/0.2-formula"
 # ### The layer that the formula does not mean
 #
@@ -441,19 +480,19 @@ with after("q2_1", "q2_2", "q2_13"):
 #
 # </details>
 
-# %% [markdown] question="q2_3"
+# %% [markdown] question="q2_3" sources="002/2.2-padding 002/2.3-causal 003/2-b-premise 003/2-b-i 003/2-b-ii 003/2-b-iii 001/1.5-b"
 # ### Masks, and who needs which
 #
 # A mask says which keys a query may **not** see. There are two reasons to hide a key: it is not there (a
 # batch is a rectangle, sentences are not, and the rest is *padding*), or it is not there *yet* (a model that
-# predicts the next token must not read it). Boolean masks in this course have **True = blocked**.
+# predicts the next token must not read it). {-} Boolean masks in this course have **True = blocked**.
 #
-# - `padding_mask(lengths, max_len=None)`: `lengths` is a list of ints or an integer tensor `[B]`, the number of
+# - `padding_mask(lengths, max_len=None)`: `lengths` is a list of ints or an integer tensor `[B]`, {=list-or-tensor} the number of
 #   real tokens of each example; padding is on the **right**. The result is bool `[B, max_len]`, True where
-#   there is padding, on the device of `lengths` if that is a tensor. `max_len=None` means the largest length.
-#   A length may be 0. For lengths $(3, 1)$ and `max_len=4` the rows are `F F F T` and `F T T T`.
+#   there is padding, {=padding-mask} on the device of `lengths` if that is a tensor. {~device} `max_len=None` means the largest length. {=max-len}
+#   A length may be 0. {=length-zero} For lengths $(3, 1)$ and `max_len=4` the rows are `F F F T` and `F T T T`.
 # - `causal_mask(T, S=None)`: bool `[T, S]`, True where key $j$ is hidden from query $i$, that is where
-#   $j > i + (S - T)$. `S=None` means $S = T$. The last query sees all keys. For $T = 2$, $S = 4$ the rows are
+#   $j > i + (S - T)$. {=causal-mask} `S=None` means $S = T$. The last query sees all keys. {=last-sees-all} For $T = 2$, $S = 4$ the rows are
 #   `F F F T` and `F F F F`; for $T > S$ the first $T - S$ rows are all True.
 # - `masks_for(architecture)`: which attention needs which mask? `architecture` is one of
 #
@@ -463,12 +502,12 @@ with after("q2_1", "q2_2", "q2_13"):
 # | `"decoder"` | GPT writes token after token | the decoder's self-attention |
 # | `"encoder-decoder"` | a translator | both, and cross-attention from the decoder to the encoder's output |
 #
-# Return a dict with exactly the attentions that the architecture has as keys, out of `"encoder_self"`,
+# Return a dict with exactly the attentions that the architecture has as keys, {=attentions} out of `"encoder_self"`,
 # `"decoder_self"` and `"cross"`, each mapped to the `set` of masks that it **needs**, out of `"padding"` and
 # `"causal"`. A mask is needed if without it the output at some *real* position would depend on padding, or,
-# in a decoder, on a token that is not written yet. What happens at padded positions does not matter: nobody
+# in a decoder, on a token that is not written yet. {=needed} What happens at padded positions does not matter: nobody
 # reads them. Padding is on the **right**, in the source and in the target. Careful, that last sentence has a
-# consequence, and for one of the attentions the popular answer has a mask too many.
+# consequence, and for one of the attentions the popular answer has a mask too many. (Hidden checks also look at devices.)
 
 # %% question="q2_3" points=9 minutes=20 difficulty=2
 def padding_mask(lengths: list[int] | Tensor, max_len: int | None = None) -> Tensor:
@@ -535,9 +574,8 @@ with after("q2_3"):
 
 # %% [markdown]
 # Do not believe it, try it. We change the padding tokens, and look how far the outputs at *real* positions
-# move. The second line is your `masks_for("decoder")`: no padding mask, and nothing moves, because the padding
-# lies in the future. The third line is what you get when the padding is on the **left**, as programs that
-# write many answers at once like to have it: now every real token sees it, and the causal mask does not help.
+# move: without masks, and with those that your `masks_for` names. The last two lines are what you get when the padding is on
+# the **left**, as programs that write many answers at once like to have it. Predict each line before you run it.
 
 # %% tags=["plot"]
 with after("q2_2", "q2_3", what="experiment"):
@@ -545,17 +583,29 @@ with after("q2_2", "q2_3", what="experiment"):
     mha = MultiHeadAttention(12, 3)
     x = torch.randn(1, 6, 12)
     right, left = padding_mask([4], 6), padding_mask([4], 6).flip(1)  # [1, 6]
-    for name, pads, hide, causal in (
-        ("encoder, no mask", right, False, False),
-        ("decoder, causal only, padding on the right", right, False, True),
-        ("decoder, causal only, padding on the left", left, False, True),
-        ("decoder, both masks, padding on the left", left, True, True),
+    encoder, decoder = masks_for("encoder")["encoder_self"], masks_for("decoder")["decoder_self"]
+    for name, pads, masks in (
+        ("encoder, no mask", right, set()),
+        (f"encoder, {', '.join(sorted(encoder))}", right, encoder),
+        ("decoder, no mask", right, set()),
+        (f"decoder, {', '.join(sorted(decoder))}, padding on the right", right, decoder),
+        (f"decoder, {', '.join(sorted(decoder))}, padding on the left", left, decoder),
+        ("decoder, both masks, padding on the left", left, {"padding", "causal"}),
     ):
+        hide, causal = "padding" in masks, "causal" in masks
         changed = torch.where(pads[..., None], x + 1, x)
         mask = pads if hide else None
         a, b = (mha(z, z, z, key_padding_mask=mask, causal=causal)[0] for z in (x, changed))
         print(f"{name:44} real outputs move by {(a - b)[~pads].abs().max():.3f}")
 
+
+# %% [markdown] told="003/2-b-ii"
+# <details><summary>What we see</summary>
+#
+# An encoder without a mask reads the padding. A decoder with padding on the right needs no mask for it: the padding lies in
+# the future, which the causal mask hides already. On the left every real token sees it, and the causal mask does not help.
+#
+# </details>
 
 # %% [markdown]
 # ## Part II. Counting
@@ -564,7 +614,7 @@ with after("q2_2", "q2_3", what="experiment"):
 # pay at once. Three things can be counted: numbers that are stored (parameters), numbers that are computed
 # (operations), and tokens that can be reached (the receptive field).
 
-# %% [markdown] question="q2_4"
+# %% [markdown] question="q2_4" sources="004/12.1-qkv 004/12.1-attn 004/12.1-fc 004/12.5-params 000/0.2-c-iii-dims"
 # ### Parameters: what is stored
 #
 # A self-attention layer reads a sequence of $N$ tokens of width $D$ and writes one of the same size. So could
@@ -572,15 +622,15 @@ with after("q2_2", "q2_3", what="experiment"):
 # numbers. Prince (2023) asks for the difference. Write
 #
 # - `qkv_parameters(D)`: the pair `(weights, biases)` of the three linear layers that make queries, keys and
-#   values, each from width $D$ to width $D$, with biases; no output projection;
+#   values, each from width $D$ to width $D$, with biases; no output projection; {=qkv}
 # - `attention_entries(N)`: how many attention weights $a_{ij}$ one head computes for one sequence of $N$ tokens
-#   attending to itself. They are computed from the input, not stored, and a mask does not make them fewer;
-# - `dense_parameters(N, D)`: the pair `(weights, biases)` of the fully connected layer from $ND$ to $ND$;
+#   attending to itself. They are computed from the input, not stored, and a mask does not make them fewer; {=entries}
+# - `dense_parameters(N, D)`: the pair `(weights, biases)` of the fully connected layer from $ND$ to $ND$; {=dense}
 # - `mha_parameters(D, H, bias=True)`: all parameters of your @q2_2, one number: weights plus biases of the
-#   **four** projections (weights only for `bias=False`).
+#   **four** projections (weights only for `bias=False`). {=mha}
 #
-# The results are exact whole numbers, counts and not orders of magnitude; the pairs are tuples (or lists) of
-# two.
+# The results are exact whole numbers, counts and not orders of magnitude; {=exact} the pairs are tuples (or lists) of
+# two. {=pairs}
 #
 # To check yourself: for $D = 64$, queries, keys and values take 12,288 weights and 192 biases. For $N = 100$
 # tokens of that width the fully connected layer takes 40,960,000 weights and 6,400 biases. The base model of
@@ -646,7 +696,7 @@ with after("q2_4"):
         counted = sum(p.numel() for p in MultiHeadAttention(512, 8).parameters())
         print(f"D = 512, H = 8: {mha_parameters(512, 8):,} predicted, {counted:,} in your module")
 
-# %% [markdown] question="q2_5"
+# %% [markdown] question="q2_5" sources="000/0.2-c-ii 000/0.2-c-iii-cost 003/2-c 003/2-d 004/12.5-compute"
 # ### Operations: what is computed
 #
 # We count as `torch.utils.flop_counter` does: a product of matrices `[n, m]` and `[m, p]` takes $nmp$
@@ -659,14 +709,14 @@ with after("q2_4"):
 # - `mha_flops(T, S, d_head, H)`: the FLOPs of one forward pass of your @q2_2 for **one** example, with $T$
 #   queries, and $S$ keys and values, $H$ heads of width `d_head`, so `d_model` is $D = H \cdot$ `d_head`. Four
 #   projections (whose rows are $T$ for two of them and $S$ for the other two: which?) and, in every head, the
-#   scores and the weights times the values. A causal or a padding mask saves nothing: the blocked scores are
+#   scores and the weights times the values. {=flops} A causal or a padding mask saves nothing: the blocked scores are
 #   computed all the same, and thrown away;
 # - `bottleneck(T, S, d_model)`: `"projections"` if the four projections together cost more, `"attention"` if
 #   the two products of all heads together cost more. (Where they cost exactly the same, both answers are
-#   right.)
+#   right.) {=bottleneck}
 #
 # To check yourself: $T = S = 24$ and $D = 32$ cost 270,336 FLOPs, 196,608 of them in the projections and
-# 73,728 in the two products, and that for **any** number of heads. For $T = 5$, $S = 7$, three heads of width 4:
+# 73,728 in the two products, and that for **any** number of heads. {=any-heads} For $T = 5$, $S = 7$, three heads of width 4:
 # 6,912 and 1,680, together 8,592.
 #
 # At $N = 8$ tokens of width 256 the two products are 1.5 % of the work. At 512 tokens of width 16 they are
@@ -706,8 +756,8 @@ def bottleneck(T: int, S: int, d_model: int) -> str:
 
 # %% [markdown]
 # Predicted and measured. The curves are the two parts and your `mha_flops`; the dots are what the FLOP counter
-# finds when it watches your `MultiHeadAttention` at work, at width 64. The two parts cross at
-# $N = 2D = 128$ tokens: to the left of it, a Transformer spends its time in its linear layers.
+# finds when it watches your `MultiHeadAttention` at work, at width 64. Before you run it: at how many tokens do the two
+# parts cross, in terms of $D$?
 
 # %% tags=["plot"]
 with after("q2_2", "q2_5"):
@@ -716,6 +766,8 @@ with after("q2_2", "q2_5"):
     measured = [count_work(mha, x, x, x)["flops"] for x in inputs.values()]
     predicted = [mha_flops(N, N, 16, 4) for N in lengths]
     print("measured equals predicted at every length:", measured == predicted)
+    if measured != predicted:
+        print("If your formula is right, your layer multiplies more than it has to: does it multiply weights and values twice?")
     plots.scatter_with_curve(
         lengths, measured, lengths, {
             "your mha_flops": predicted,
@@ -724,6 +776,15 @@ with after("q2_2", "q2_5"):
         }, "tokens N", "FLOPs", "Where the work is (D = 64)", points="measured", logx=True, logy=True,
         alt="On logarithmic axes projections grow with slope 1, products with slope 2; they cross at N = 128.",
     )
+
+# %% [markdown] told="003/2-d"
+# <details><summary>Where they cross</summary>
+#
+# At $N = 2D$, here 128 tokens: to the left of it, this *layer* spends its time in its linear maps. A whole block of a
+# Transformer has a feed-forward layer too (homework 3), with $16 N D^2$ FLOPs at its usual width of $4D$. Against both
+# together the two products win only from $N = 6D$ on.
+#
+# </details>
 
 # %% [markdown]
 # And the number of heads? The operations stay. What grows is the number of attention weights: every head has
@@ -739,7 +800,7 @@ with after("q2_2", "q2_5", what="table"):
               f"{entries:,} attention weights")
 
 
-# %% [markdown] question="q2_6"
+# %% [markdown] question="q2_6" sources="003/2-a"
 # ### How far does it see?
 #
 # A soft attention sees every token at once, if only a little. But trained heads are often sharp: nearly all of
@@ -750,20 +811,20 @@ with after("q2_2", "q2_5", what="table"):
 #
 # - `receptive_field(heads, layers)`: the largest possible number of input positions that one output can depend
 #   on, in a stack of `layers` layers with `heads` heads each, residual connections included, in a sequence that
-#   is long enough. A whole number.
+#   is long enough. A whole number. {=bound}
 #
 # That is a bound. How many positions it really is depends on where the heads look. Write
 #
 # - `reach(attended)`: the set of input positions (ints) on which the output at **position 0**, after the last
 #   layer, depends. `attended` is a nested list `[layers][N][heads]`, first layer first:
-#   `attended[l][n][h]` is the position, in the input of layer `l`, at which head `h` of position `n` looks.
-#   Position 0 itself is always in the set; without any layer, `reach([])`, it is alone there.
+#   `attended[l][n][h]` is the position, in the input of layer `l`, at which head `h` of position `n` looks. {=reach}
+#   Position 0 itself is always in the set; {=itself} without any layer, `reach([])`, it is alone there. {=no-layers}
 #
 # An example with $N = 4$ positions, two layers and one head, `attended = [[[1], [2], [3], [0]],
 # [[2], [0], [0], [0]]]`. In the second (last) layer position 0 looks at position 2, so it depends on what 0 and
 # 2 held after the first layer. There, position 0 had looked at 1, and position 2 at 3. Together:
 # $\{0, 1, 2, 3\}$, four positions, and `receptive_field(1, 2)` says no more is possible. Note the direction: the
-# path is followed from the output **down**, last layer first.
+# path is followed from the output **down**, last layer first. {=from-the-output-down}
 
 # %% question="q2_6" points=7 minutes=20 difficulty=2
 def receptive_field(heads: int, layers: int) -> int:
@@ -829,7 +890,7 @@ with after("q2_6"):
 # Now that we know what everything costs, we can try not to pay. First by not computing a thing twice (@q2_7),
 # then by changing the order of multiplication (@q2_8), and last by looking at less (@q2_9).
 
-# %% [markdown] question="q2_7"
+# %% [markdown] question="q2_7" sources="004/12.7"
 # ### The key-value cache
 #
 # A language model writes one token, appends it to its input, and starts again. Under a causal mask an old
@@ -846,16 +907,17 @@ with after("q2_6"):
 # past. Write
 #
 # - `class KVCache`: `KVCache()`, without arguments, is an empty cache for one attention layer. What is inside
-#   is yours, more methods too. Two caches share nothing;
+#   is yours, more methods too. Two caches share nothing; {=own-caches}
 # - `cached_step(mha, x_t, cache)`: one step of causal self-attention, returns the pair `(out, cache)`. `x_t` and
 #   `out` are `[B, 1, D]`, in the same dtype. `mha` is a `MultiHeadAttention` as in @q2_2; rely on its `q_proj`,
-#   `k_proj`, `v_proj`, `o_proj` and `n_heads` only. Dropout is off. The returned cache goes into the next
+#   `k_proj`, `v_proj`, `o_proj` and `n_heads` only. Dropout is off, in training mode too. {=no-dropout} The returned cache goes into the next
 #   step; you may change the given one and return it, or make a new one.
 #
 # If the tokens $x_0, \dots, x_{N-1}$ are fed one by one, starting from an empty cache, the outputs must be those
-# of the full pass `mha(x, x, x, causal=True)[0]`, row by row, for every batch size and every length. Work is
-# **counted**, not timed: only the new token is projected, and the work of a step is linear in the length so far.
-# An old token keeps the key and the value that it got in its own step, even if `mha` has other weights by now.
+# of the full pass `mha(x, x, x, causal=True)[0]`, row by row, for every batch size and every length. {=full-pass} Work is
+# **counted**, not timed: only the new token is projected, {=new-token-alone} and the work of a step is linear in the length so far. {=linear-work}
+# An old token keeps the key and the value that it got in its own step, even if `mha` has other weights by now. {=old-keys-stay}
+# The cache is on the device of the layer. {~device} (Hidden checks also look at that.)
 #
 # With $t$ keys in the cache after appending, a step costs $8D^2$ FLOPs for the four projections and $4tD$ for
 # the two products. A full pass over $t$ tokens costs $8tD^2 + 4t^2D$ (@q2_5): exactly $t$ times as much. At $D = 64$
@@ -924,7 +986,7 @@ with after("q2_7"):
         alt="Work per new token against length: without a cache far above, and growing much faster.",
     )
 
-# %% [markdown] question="q2_8"
+# %% [markdown] question="q2_8" sources="004/12.10"
 # ### Linear attention
 #
 # Homework 1 showed attention as kernel regression, with the kernel $e^{q \cdot k / \sqrt D}$. What if the kernel
@@ -943,15 +1005,15 @@ with after("q2_7"):
 #
 # Write `linear_attention(q, k, v, feature_map, causal=False)`, which returns `out` alone:
 #
-# - `q` `[B, T, D]`, `k` `[B, S, D]`, `v` `[B, S, Dv]`, `out` `[B, T, Dv]`, dtype kept;
+# - `q` `[B, T, D]`, `k` `[B, S, D]`, `v` `[B, S, Dv]`, `out` `[B, T, Dv]`, dtype kept; {=shapes}
 # - `feature_map` is a function from `[..., D]` to `[..., F]`, where the width $F$ need not be $D$ (and has nothing
 #   to do with torch's `F`). You apply it to queries
-#   and keys. Products $\phi(q) \cdot \phi(k)$ are positive. There is no other scale;
-# - `causal=True`: query $i$ sees the keys $j \le i + (S - T)$, as on the card; a query that sees none has output 0.
+#   and keys. {=features} Products $\phi(q) \cdot \phi(k)$ are positive. There is no other scale; {=normalised}
+# - `causal=True`: query $i$ sees the keys $j \le i + (S - T)$, as on the card; {=causal} a query that sees none has output 0. {=sees-none}
 #   (If you want to begin with $T = S$: then it is the running sum up to and including $i$.)
-# - the result equals the quadratic form, on the left above, to rounding;
+# - the result equals the quadratic form, on the left above, to rounding, {=quadratic-form} and so do its gradients; {=gradients}
 # - work and the largest tensor on the way are **counted**, and must grow in proportion to the length,
-#   $N = T = S$, in both cases. A tensor `[B, N, F, Dv]` is allowed, one with $T \times S$ entries is not.
+#   $N = T = S$, in both cases. {=linear} A tensor `[B, N, F, Dv]` is allowed, one with $T \times S$ entries is not.
 #
 # By hand, with $D = D_v = 1$ and $\phi(x) = \mathrm{elu}(x) + 1$ (that is $x + 1$ for $x \ge 0$): $q = 1$, keys
 # $(0, 1)$, values $(3, 6)$. $\phi(q) = 2$, $\phi(k) = (1, 2)$, so the weights are $2/6$ and $4/6$ and the output
@@ -997,7 +1059,7 @@ def linear_attention(
 
 # %% [markdown]
 # What you gain: the FLOPs of the two products for softmax attention and for your linear attention, at width 32,
-# measured. At $N = D$ they are about equal; at 2048 tokens, sixty times apart.
+# measured. At which length do you expect them to be equal, and how far apart at 2048 tokens?
 #
 # What you pay: the weights of both, on the same ten keys of equal length and ten queries, each a noisy copy of one
 # key. Feed the identity matrix as values, and the output *is* the weights. The softmax finds the match every time.
@@ -1192,7 +1254,7 @@ with after("q2_9"):
 #
 # `holds(name, example)` from `course_utils.hw2.claims` tries a claim on an example: True if the claim is true of it (or says
 # nothing about it), False if it fails by more than rounding (a millionth of the size of what is compared), and a `ValueError`
-# that says what is expected if the example is not one. `holds` proves nothing when it says True: perhaps you tried
+# that says what is expected if the example is not one. {-} `holds` proves nothing when it says True: perhaps you tried
 # the wrong example. A claim that you believe needs a reason.
 
 # %% question="q2_10" points=8 minutes=35 difficulty=3
@@ -1273,14 +1335,12 @@ with after("q2_10"):
 # Two questions without code. A person reads your answers; five good sentences are better than a page. Write
 # them in the cell below each question.
 
-# %% [markdown] explain="q2_11" points=3 minutes=8 difficulty=2
+# %% [markdown] explain="q2_11" sources="000/0.2-c-iii-why 002/MT-2" points=3 minutes=8 difficulty=2
 # ### In your own words: why several heads?
 #
 # Eight heads of width 64 have as many parameters as one head of width 512, and cost as many operations. "Then
-# heads are only there so that a GPU can work in parallel", says a friend. Answer them in about five sentences. A
-# good answer says why the costs are the same, what several heads can do that one head of the full width cannot
-# (the three jobs of @q2_2 are a good example), why parallel work is no reason, and what more heads do cost after
-# all.
+# heads are only there so that a GPU can work in parallel", says a friend. Are they right? Answer in about five sentences,
+# with an example from this notebook.
 #
 # BEGIN SOLUTION
 # The four projections are $D \times D$ whatever the number of heads, and the products cost $H \cdot T S D_h = T S D$,
@@ -1298,14 +1358,12 @@ with after("q2_10"):
 # ($H$ times as many attention weights, or narrow queries and keys).
 # END SOLUTION
 
-# %% [markdown] explain="q2_12" points=3 minutes=8 difficulty=3
+# %% [markdown] explain="q2_12" sources="002/2.4-why 003/2-d" points=3 minutes=8 difficulty=3
 # ### In your own words: is the square the problem?
 #
 # A company runs two models of width $D = 1024$. One reads support tickets of about 200 tokens, the other writes
 # stories of up to 100,000 tokens. "Attention is quadratic", says the manager, "let us use linear attention in
-# both." Advise them in about five sentences. A good answer uses the counts of @q2_5 for each of the models, says what
-# a key-value cache already does for the second and what it does not, and names what is lost with linear
-# attention.
+# both." Advise them in about five sentences. Use numbers, for each of the two models.
 #
 # BEGIN SOLUTION
 # The two products cost more than the projections only from $N = 2D = 2048$ tokens on. At 200 tokens they are about

@@ -101,7 +101,7 @@ from hw2_multihead import MultiHeadAttention, merge_heads, split_heads  # noqa: 
 # of *what*? Batch norm (Ioffe 2015) takes them over the examples of a batch, layer norm (Ba 2016) over the
 # features of one token. Transformers use the second, and at the end of this part you will be asked why.
 
-# %% [markdown] question="q3_1"
+# %% [markdown] question="q3_1" sources="001/1.4-e-def 003/3-intro"
 # ### Layer norm
 #
 # Take one token, a vector $x$ of $D$ features. Its mean and its **biased** variance (divided by $D$, not by
@@ -115,16 +115,17 @@ from hw2_multihead import MultiHeadAttention, merge_heads, split_heads  # noqa: 
 #
 # The gains $\gamma$ and shifts $\beta$, one for each feature, are learned: they give the next layer a say in
 # the size it gets. The small $\varepsilon$ stands **inside** the root and keeps a token whose features are
-# all equal from dividing by 0: then $\hat x = 0$ and $y = \beta$.
+# all equal from dividing by 0: {=eps-inside} then $\hat x = 0$ and $y = \beta$. {=constant-token}
 #
 # By hand: $x = (1, 2, 3, 6)$ has $\mu = 3$ and $\sigma^2 = (4 + 1 + 0 + 9) / 4 = 3.5$. With
 # $\varepsilon = 0$, $\gamma = 1$ and $\beta = 0$ the result is $(-1.069, -0.535, 0, 1.604)$. If you find
-# $(-0.926, -0.463, 0, 1.389)$ you divided by $D - 1$.
+# $(-0.926, -0.463, 0, 1.389)$ you divided by $D - 1$. {=biased}
 #
 # Write `layer_norm(x, gamma, beta, eps=1e-5)` for `x` of shape `[..., D]`, with any number of leading axes
-# (also none), `gamma` and `beta` of shape `[D]`. The result has the shape and dtype of `x`. Mean and
-# variance are taken over the last axis **only**: no token may notice another one. Here and in @q3_2 and @q3_3, take
-# the mean away before you square: on paper the variance is also the mean of the squares less the square of the
+# (also none), {=any-axes} `gamma` and `beta` of shape `[D]`. The result has the shape and dtype of `x`. {=dtype} Mean and
+# variance are taken over the last axis **only**: no token may notice another one. {=last-axis-only} Gradients flow, through mean and
+# variance too. {=gradients} Here and in @q3_2 and @q3_3, take
+# the mean away before you square: {=mean-first} on paper the variance is also the mean of the squares less the square of the
 # mean, but far from 0 that is a small difference of two huge numbers, and float32 loses it. PyTorch has this as
 # `F.layer_norm`. It may be used, but @q3_2 takes layer norm apart: better write yours from mean and variance, and compare.
 
@@ -167,7 +168,7 @@ with after("q3_1"):
         "plane on which the three features sum to 0.",
     )
 
-# %% [markdown] question="q3_2"
+# %% [markdown] question="q3_2" sources="003/3-intro"
 # ### The gradient of layer norm, by hand
 #
 # Autograd would do it. But the formula is short, it explains a good deal, and whoever has derived it once
@@ -175,31 +176,29 @@ with after("q3_1"):
 # those by $x$, $\gamma$ and $\beta$.
 #
 # The two easy ones: each $\gamma_i$ and $\beta_i$ is used by every token, so their gradients are **summed
-# over all leading axes**:
+# over all leading axes**: {=sums}
 #
 # $$d\gamma_i = \sum_{\text{tokens}} dy_i\, \hat x_i, \qquad d\beta_i = \sum_{\text{tokens}} dy_i .$$
 #
 # For $dx$ look at one token, and write $g_i = \gamma_i\, dy_i$ for the gradient that arrives at $\hat x_i$,
-# and $s = \sqrt{\sigma^2 + \varepsilon}$. A feature $x_j$ acts along three roads: directly on $\hat x_j$,
-# through $\mu$ on all of them, and through $\sigma^2$ on all of them. Since
-# $\partial \mu / \partial x_j = 1/D$ and $\partial \sigma^2 / \partial x_j = 2 (x_j - \mu) / D$, the three
-# contributions add to
+# and $s = \sqrt{\sigma^2 + \varepsilon}$. A feature $x_j$ acts along three roads:
 #
-# $$dx_j = \frac1s \Big( g_j \;-\; \frac1D \sum_i g_i \;-\; \hat x_j\, \frac1D \sum_i g_i\, \hat x_i \Big).$$
+# 1. directly on $\hat x_j$, with the factor $1/s$;
+# 2. through $\mu$ on all of them: $\partial \mu / \partial x_j = 1/D$, and $\mu$ stands in every $\hat x_i$ with a minus;
+# 3. through $\sigma^2$ on all of them: $\partial \sigma^2 / \partial x_j = 2 (x_j - \mu) / D$, and $s$ divides every $\hat x_i$.
 #
-# Do derive it, with a pencil. The result has a meaning: the two subtracted terms are projections. What the
-# gradient says about the direction $(1, \dots, 1)$ is thrown away, and so is what it says about the direction
-# $\hat x$: the forward pass forgot the mean and the size, so no gradient can ask for a change of either
-# ($\varepsilon$ leaves a trace of the second). And note the factor $1/s$: a token that is twice as long gets
-# half the gradient.
+# Add the three contributions of $\sum_i g_i\, \hat x_i$, with a pencil, and you have $dx_j$ in one line: $g$, $\hat x$, $s$ and
+# two means over the features are all that is left. (The line itself is folded into the help.) {=formula} Before you write code, ask
+# your result three questions. What does it sum to over the features? What is its dot product with $x$, for $\varepsilon = 0$? And
+# what happens to it when the token is twice as long? The forward pass forgot something, so no gradient can ask for a change of it.
 #
 # By hand: for $x = (1, 2, 3, 6)$, $\gamma = 1$, $\varepsilon = 0$ and $dy = (1, 0, 0, 0)$,
 # $dx = (0.248, -0.210, -0.134, 0.095)$. It sums to 0, and $dx \cdot x = 0$ too.
 #
 # Write `layer_norm_backward(dy, x, gamma, eps=1e-5)`, which returns the tuple `(dx, dgamma, dbeta)`: `dy`
 # and `x` are `[..., D]` with any number of leading axes (also none), `gamma` is `[D]`; `dx` has the shape
-# of `x`, the other two are `[D]`. By hand means: no `torch.autograd`, no `.backward()`, no `torch.func`,
-# and no ready-made backward function.
+# of `x`, the other two are `[D]`. {=shapes} By hand means: no `torch.autograd`, no `.backward()`, no `torch.func`,
+# and no ready-made backward function. {=by-hand}
 
 # %% question="q3_2" points=12 minutes=35 difficulty=3
 def layer_norm_backward(dy: Tensor, x: Tensor, gamma: Tensor, eps: float = 1e-5) -> tuple[Tensor, Tensor, Tensor]:
@@ -221,8 +220,10 @@ def layer_norm_backward(dy: Tensor, x: Tensor, gamma: Tensor, eps: float = 1e-5)
 # orthogonal to `x`: the road through the variance is missing, or lacks x-hat on one of its two places.
 # `dgamma` has the shape of `x`: nothing was summed.
 #
-# hint: Begin with $\hat x$ and $s$ as in the forward pass. The formula has two means over the last axis, one
-# of $g$ and one of $g \hat x$. To sum over all axes but the last, whatever their number, reshape to
+# hint: The three roads add to
+# $dx_j = \frac1s \big( g_j - \frac1D \sum_i g_i - \hat x_j\, \frac1D \sum_i g_i\, \hat x_i \big)$: the two subtracted terms
+# are projections, onto $(1, \dots, 1)$ and onto $\hat x$. Begin with $\hat x$ and $s$ as in the forward pass. The formula has
+# two means over the last axis, one of $g$ and one of $g \hat x$. To sum over all axes but the last, whatever their number, reshape to
 # `[-1, D]` first.
 #
 # pseudo-code: x_hat and s as in @q3_1. g is gamma times dy. dx is g, minus its mean, minus x_hat times the mean
@@ -230,10 +231,9 @@ def layer_norm_backward(dy: Tensor, x: Tensor, gamma: Tensor, eps: float = 1e-5)
 # length D and summed over the rows.
 
 # %% [markdown]
-# Your gradient against autograd's, and then the factor $1/s$ at work: the size of $dx$ for the same $dy$ as
-# the token grows. Four decades of growth, four decades of loss, and at the small end $\varepsilon$ puts a
-# ceiling on it. Where a residual stream grows from layer to layer, the layers further up get smaller
-# gradients through their norms.
+# Your gradient against autograd's, and then the third of the questions above: the size of $dx$ for the same $dy$ as the
+# token grows. Sketch the curve before you run the cell. What does $\varepsilon$ do at the small end? And where a residual
+# stream grows from layer to layer, which layers get the smaller gradients through their norms?
 
 # %% tags=["plot"]
 with after("q3_1", "q3_2"):
@@ -252,18 +252,18 @@ with after("q3_1", "q3_2"):
         alt="The size of dx is level for factors below 0.001, and falls along a line of slope -1 beyond 0.01.",
     )
 
-# %% [markdown] question="q3_3"
+# %% [markdown] question="q3_3" sources="003/3-a-ln 003/3-a-bn 001/1.4-e-def"
 # ### Batch norm, and what depends on what
 #
 # Batch norm is the same formula with rows and columns exchanged. For `x` of shape `[B, D]`, $B$ examples (rows)
 # of $D$ features (columns), it normalises every **column**: mean and biased variance are taken over the $B$
-# examples, and feature $j$ has its gain $\gamma_j$ and shift $\beta_j$ as before. This is batch norm in
+# examples, and feature $j$ has its gain $\gamma_j$ and shift $\beta_j$ as before. {=columns} This is batch norm in
 # *training* mode, without running averages. (When it is used later, it takes averages collected in
 # training, and an output depends on its own input only.)
 #
 # By hand: for two rows $(1, 10)$ and $(3, 30)$, with $\varepsilon = 0$, $\gamma = 1$ and $\beta = 0$, the
 # columns become $(-1, 1)$ each, so the result is the rows $(-1, -1)$ and $(1, 1)$. A batch of one has nothing to
-# compare with: its variance is 0 and $\beta$ comes out. (torch's own `F.batch_norm` refuses to do that in training;
+# compare with: its variance is 0 and $\beta$ comes out. {=batch-of-one} (torch's own `F.batch_norm` refuses to do that in training;
 # your function does it.)
 #
 # Now pick one output entry $y_{bj}$. Which inputs can change it? Sort all entries of $x$ into four kinds:
@@ -279,9 +279,9 @@ with after("q3_1", "q3_2"):
 #
 # - `batch_norm(x, gamma, beta, eps=1e-5)`: training-mode batch norm of `x` `[B, D]`, `gamma` and `beta`
 #   `[D]`; the result is `[B, D]`;
-# - `depends_on(kind)`: the **set** of those names on which an output entry depends, for `kind` `"layer"`
+# - `depends_on(kind)`: the **set** {=a-set} of those names on which an output entry depends, for `kind` `"layer"`
 #   (layer norm of each row) and `"batch"` (batch norm in training mode). An entry counts if changing it can
-#   change the output, for some $x$.
+#   change the output, for some $x$. It is held against the Jacobians of your own two norms and of torch's. {=jacobian}
 
 # %% question="q3_3" points=8 minutes=15 difficulty=2 uses=["q3_1"]
 def batch_norm(x: Tensor, gamma: Tensor, beta: Tensor, eps: float = 1e-5) -> Tensor:
@@ -313,8 +313,8 @@ def depends_on(kind: str) -> set[str]:
 
 # %% [markdown]
 # The Jacobian knows. Here is the derivative of one output entry (the one in row 1, column 2) by every input
-# entry, in size. Layer norm lights up a row, batch norm a column. The other entries are not small, they are
-# exactly 0. So with batch norm your answer depends on who else is in the batch; with layer norm it does not.
+# entry, in size. Which entries are small, and which are exactly 0? So which of the two norms gives an answer that depends on
+# who else is in the batch?
 
 # %% tags=["plot"]
 with after("q3_1", "q3_3"):
@@ -454,14 +454,12 @@ with after("q3_1", "q3_4"):
 #
 # </details>
 
-# %% [markdown] explain="q3_11" points=3 minutes=8 difficulty=2
+# %% [markdown] explain="q3_11" sources="001/1.4-e-def 003/3-a-bn" points=3 minutes=8 difficulty=2
 # ### In your own words: why do Transformers normalise tokens, not batches?
 #
 # A colleague replaces every layer norm of a translation model by batch norm, taken over all tokens of a
 # batch, and is puzzled: training is shaky, and sentences are translated differently when they are put into
-# another batch. Explain what happened. A good answer says what an output depends on in each case, what
-# sentences of different lengths with padding do to the batch's statistics, and what happens when the model
-# writes one sentence, token by token. Five sentences or so.
+# another batch. Explain what happened, in training and when the model writes a sentence. Five sentences or so.
 #
 # BEGIN SOLUTION
 # Layer norm computes mean and variance from the features of one token, so a token's output depends on
@@ -487,7 +485,7 @@ with after("q3_1", "q3_4"):
 # *The dog bites the man* and *the man bites the dog* are the same bag of words, unless each token is told
 # its place. Vaswani (2017) adds a fixed vector to each token, made of sines and cosines.
 
-# %% [markdown] question="q3_5"
+# %% [markdown] question="q3_5" sources="002/MT-1 002/2.2-embed 001/1.3-b 001/1.5-c"
 # ### Sinusoids, and the matrix of a step
 #
 # Place $t = 0, 1, 2, \dots$ gets a vector of width $d$, in which columns come in pairs. Pair $i$ turns with
@@ -514,13 +512,13 @@ with after("q3_1", "q3_4"):
 #
 # Write
 #
-# - `sinusoidal_encoding(n, d)`: the table `[n, d]` for places $0$ to $n - 1$, in torch's default dtype. Sine
-#   stands in the even columns, cosine in the odd ones (columns count from 0). For **odd** $d$ the last column
-#   is the sine of a pair that lacks its cosine; the formula for $\omega_i$ is the same, with that odd $d$.
+# - `sinusoidal_encoding(n, d)`: the table `[n, d]` for places $0$ to $n - 1$, {=from-zero} in torch's default dtype. {=default-dtype} Sine
+#   stands in the even columns, cosine in the odd ones (columns count from 0). {=table} For **odd** $d$ the last column
+#   is the sine of a pair that lacks its cosine; the formula for $\omega_i$ is the same, with that odd $d$. {=odd-width}
 # - `shift_matrix(offset, d)`: the matrix $M$ `[d, d]`, for **even** $d$, with $PE(t + o) = M\,PE(t)$ for every
-#   $t$, where $PE(t)$ is a column. `offset` is an int and may be 0 or negative. Default dtype.
+#   $t$, where $PE(t)$ is a column. {=shift} `offset` is an int and may be 0 or negative. {=negative-offset} Default dtype.
 #
-# Both are exact up to rounding, so no fitting. It is good practice to compute the angles in float64 and to cast
+# Both are exact up to rounding, so no fitting. {=exact} It is good practice to compute the angles in float64 and to cast
 # at the end, since in float32 an angle in the thousands has lost several digits.
 
 # %% question="q3_5" points=11 minutes=25 difficulty=3
@@ -603,7 +601,7 @@ with after("q3_5"):
 # feed-forward), and around each of them a residual road and a norm. It takes `[B, N, D]` and gives
 # `[B, N, D]`, so that blocks can be stacked.
 
-# %% [markdown] question="q3_6"
+# %% [markdown] question="q3_6" sources="001/1.4-d 002/2.2-ffn"
 # ### The feed-forward layer
 #
 # Attention mixes tokens, linearly in the values. It does little with the features of a single token. That is
@@ -611,8 +609,8 @@ with after("q3_5"):
 #
 # $$\mathrm{ff}(x) = W_2\; \phi(W_1 x + b_1) + b_2, \qquad W_1: [d_{ff}, D], \quad W_2: [D, d_{ff}].$$
 #
-# The same two matrices are used at **every position**, and no position sees another one. $\phi$ is either
-# the ReLU, $\max(0, z)$, or the **exact** GELU, $z\,\Phi(z)$ with the normal distribution function $\Phi$
+# The same two matrices are used at **every position**, and no position sees another one. {=position-wise} $\phi$ is either
+# the ReLU, $\max(0, z)$, {=relu} or the **exact** GELU, {=exact-gelu} $z\,\Phi(z)$ with the normal distribution function $\Phi$
 # (the one with erf; not its approximation by tanh). At $z = -1$ ReLU gives 0 and GELU $-0.159$; at $z = 1$
 # they give 1 and $0.841$. Without $\phi$ the two layers would be one linear map with a detour.
 #
@@ -620,9 +618,9 @@ with after("q3_5"):
 # that is 2,099,712 for each layer, twice the 1,050,624 of its attention.
 #
 # Write the module `FeedForward(d_model, d_ff, activation="gelu", dropout=0.0)`. Its parameters are two
-# `nn.Linear` named `fc1` and `fc2`, with biases. `activation` is `"gelu"` or `"relu"`; anything else raises a
-# `ValueError` when the module is made. Dropout comes after the activation (and nowhere else: the block adds
-# its own). `forward(x)`: `[..., D]` to `[..., D]`.
+# `nn.Linear` named `fc1` and `fc2`, with biases. {=names} `activation` is `"gelu"` or `"relu"`, written like that; anything else raises a
+# `ValueError` when the module is made. {=other-activations} Dropout comes after the activation (and nowhere else: the block adds
+# its own). {=dropout} `forward(x)`: `[..., D]` to `[..., D]`. {=formula}
 
 # %% question="q3_6" points=5 minutes=10 difficulty=1
 class FeedForward(nn.Module):
@@ -687,7 +685,7 @@ with after("q3_6"):
         alt="Influence of input on output tokens. Feed-forward: only the diagonal. Attention: every entry.",
     )
 
-# %% [markdown] question="q3_7"
+# %% [markdown] question="q3_7" sources="001/1.4-e-where 003/0-figure 003/3-intro 004/12.2"
 # ### The encoder layer
 #
 # Two branches, each on a residual road. There are two customs for where the norm goes:
@@ -696,26 +694,28 @@ with after("q3_6"):
 # \text{post-norm:}\quad x \leftarrow \mathrm{norm}(x + \mathrm{branch}(x)).$$
 #
 # Post-norm is the Transformer of 2017, pre-norm is what most models use today, and the picture below shows
-# why. In pre-norm the road itself has no obstacle: with branches that give 0 the layer is the identity. In
-# post-norm with such branches it is `norm2(norm1(x))`.
+# why. In pre-norm the road itself has no obstacle: with branches that give 0 the layer is the identity. {=residual} In
+# post-norm with such branches it is `norm2(norm1(x))`. The sum needs two things of one size, and *that* is why a block's
+# output is as wide as its input. Attention alone would not ask for it (its values may have any width), nor would heads. To
+# see it, try `x + nn.Linear(8, 6)(x)` on an `x` of width 8.
 #
 # Write `EncoderLayer(d_model, n_heads, d_ff, dropout=0.0, norm_first=True)`, with
 # `forward(x, key_padding_mask=None)`: `[B, N, D]` to `[B, N, D]`. In pre-norm, in this order:
 #
 # 1. $x \leftarrow x + \mathrm{drop}(\mathrm{self\_attn}(\mathrm{norm1}(x)))$: queries, keys and values are all
-#    the normed $x$, and padded keys are blocked;
+#    the normed $x$, and padded keys are blocked; {=padding}
 # 2. $x \leftarrow x + \mathrm{drop}(\mathrm{ff}(\mathrm{norm2}(x)))$.
 #
-# For `norm_first=False` the same two with the norm outside. The parts are named `self_attn` (a
+# For `norm_first=False` the same two with the norm outside. {=norm-orders} The parts are named `self_attn` (a
 # `MultiHeadAttention`), `ff` (a `FeedForward` with exact GELU), `norm1`, `norm2` (both `nn.LayerNorm`, default
-# eps). `dropout` is used in four places: on the attention weights (give it to `self_attn`), after the
-# activation (give it to `ff`), and on the output of each branch before it is added; nowhere else.
+# eps). {=names} `dropout` is used in four places: on the attention weights (give it to `self_attn`), after the
+# activation (give it to `ff`), and on the output of each branch before it is added; nowhere else. {=dropout-places}
 
 # %% [markdown]
-# **The test that counts.** Your layer must agree with `nn.TransformerEncoderLayer`, given the same weights, and so **you may not use**
+# **The test that counts.** Your layer must agree with `nn.TransformerEncoderLayer`, given the same weights, {=agrees} and so **you may not use**
 # `nn.TransformerEncoderLayer`, `nn.MultiheadAttention` (nor `F.multi_head_attention_forward`, its inside) or
-# `F.scaled_dot_product_attention` in it. `nn.LayerNorm` is fine. One difference is on the card: for a sequence that
-# is all padding PyTorch gives NaN, and ours gives `o_proj`'s bias in the attention branch. In a sequence that has
+# `F.scaled_dot_product_attention` in it. {=ruled-out} `nn.LayerNorm` is fine. One difference is on the card: for a sequence that
+# is all padding PyTorch gives NaN, and ours gives `o_proj`'s bias in the attention branch. {=only-padding} In a sequence that has
 # real tokens, outputs at padded places are left out of every loss, and are not compared.
 #
 # How the names correspond (`course_utils.instruments.torch_match.encoder_layer_state(theirs)` translates, and
@@ -838,14 +838,13 @@ with after("q3_6", "q3_7"):
     )
     print({label: [round(v, 3) for v in row.tolist()] for label, row in rows.items()})
 
-# %% [markdown] explain="q3_12" points=3 minutes=8 difficulty=2
+# %% [markdown] explain="q3_12" sources="001/1.4-e-where 004/12.2" points=3 minutes=8 difficulty=2
 # ### In your own words: what does the residual road buy, and what does the norm on it cost?
 #
 # Someone proposes to save memory by leaving out the residual additions of a deep pre-norm stack:
 # $x \leftarrow \mathrm{branch}(\mathrm{norm}(x))$. Explain why this is a bad idea, and then why the place of
-# the norm, on the road (post-norm) or beside it (pre-norm), changes how a deep stack must be trained. A good
-# answer speaks of what reaches the last layer of a freshly made stack, of what the gradient passes on its
-# way back, and of the picture above. Five sentences or so.
+# the norm, on the road (post-norm) or beside it (pre-norm), changes how a deep stack must be trained. Use what you saw in the
+# picture above. Five sentences or so.
 #
 # BEGIN SOLUTION
 # With the residual, each layer adds a correction to what is there: a freshly made stack passes its input on,
@@ -865,20 +864,20 @@ with after("q3_6", "q3_7"):
 # in pre-norm.
 # END SOLUTION
 
-# %% [markdown] question="q3_8"
+# %% [markdown] question="q3_8" sources="002/2.3-cross 003/0-figure 003/2-b-iii"
 # ### The decoder layer
 #
 # A decoder writes one token after the other while it looks at a source text. It has three branches, and in
 # pre-norm they are, in this order:
 #
 # 1. $x \leftarrow x + \mathrm{drop}(\mathrm{self\_attn}(\mathrm{norm1}(x)))$, with the **causal** mask: token
-#    $i$ sees tokens $0, \dots, i$;
+#    $i$ sees tokens $0, \dots, i$; {=causal}
 # 2. $x \leftarrow x + \mathrm{drop}(\mathrm{cross\_attn}(\mathrm{norm2}(x), m, m))$: queries from the target,
-#    keys and values from the *memory* $m$, the encoder's output, as it is (no norm of this layer touches it),
-#    with padded memory blocked and no causal mask;
+#    keys and values from the *memory* $m$, the encoder's output, as it is (no norm of this layer touches it), {=memory-as-it-is}
+#    with padded memory blocked and no causal mask; {=memory-padding}
 # 3. $x \leftarrow x + \mathrm{drop}(\mathrm{ff}(\mathrm{norm3}(x)))$.
 #
-# For post-norm, `norm1`, `norm2`, `norm3` stand outside, as in @q3_7.
+# For post-norm, `norm1`, `norm2`, `norm3` stand outside, as in @q3_7. {=norm-orders}
 #
 # Why is there no mask for padding of the *target*? It stands on the right, so a real token could see it only
 # by looking ahead, and that the causal mask forbids. What comes out at padded places is left out of the loss.
@@ -886,12 +885,12 @@ with after("q3_6", "q3_7"):
 # Write `DecoderLayer(d_model, n_heads, d_ff, dropout=0.0, norm_first=True)`, with
 # `forward(x, memory, memory_padding_mask=None)`: `x` is `[B, T, D]`, `memory` `[B, S, D]`, the mask bool
 # `[B, S]` with True for padding; the result is `[B, T, D]`. The parts are named `self_attn`, `cross_attn`,
-# `ff` (exact GELU), `norm1` (self), `norm2` (cross), `norm3` (feed-forward); `dropout` goes to both
-# attentions, to `ff`, onto each branch, and nowhere else. A memory that is all padding gives a cross-attention of exactly
-# `o_proj`'s bias, never NaN.
+# `ff` (exact GELU), `norm1` (self), `norm2` (cross), `norm3` (feed-forward); {=names} `dropout` goes to both
+# attentions, to `ff`, onto each branch, and nowhere else. {=dropout-places} A memory that is all padding gives a cross-attention of exactly
+# `o_proj`'s bias, never NaN. {=only-padding}
 #
-# It must agree with `nn.TransformerDecoderLayer`, so **you may not use** `nn.TransformerDecoderLayer`,
-# `nn.MultiheadAttention`, `F.multi_head_attention_forward` or `F.scaled_dot_product_attention` in it. Names: as
+# It must agree with `nn.TransformerDecoderLayer`, {=agrees} so **you may not use** `nn.TransformerDecoderLayer`,
+# `nn.MultiheadAttention`, `F.multi_head_attention_forward` or `F.scaled_dot_product_attention` in it. {=ruled-out} Names: as
 # in @q3_7, and `multihead_attn` is our `cross_attn`, `norm3` is `norm3`; `decoder_layer_state(theirs)` translates.
 
 # %% question="q3_8" points=12 minutes=25 difficulty=3 uses=["q3_6"]
@@ -1006,7 +1005,7 @@ ids, padding, labels = toy_batch(torch.Generator().manual_seed(0), 3)
 for row, label in zip(ids.tolist(), labels.tolist(), strict=True):
     print(*(NAMES[i] for i in row), " in front:", "ABCD"[label])
 
-# %% [markdown] question="q3_9"
+# %% [markdown] question="q3_9" sources="003/2-b-i 001/1.5-b 000/2-preamble"
 # ### A classifier that does not notice padding
 #
 # BERT (Devlin 2019) classifies a text like this: embed the tokens, add positions, run a stack of encoder
@@ -1016,19 +1015,22 @@ for row, label in zip(ids.tolist(), labels.tolist(), strict=True):
 #
 # Write `EncoderClassifier(vocab, d_model, n_heads, d_ff, n_layers, n_classes, max_len)` with
 # `forward(ids, key_padding_mask=None)`: `ids` are ints `[B, N]` with $N \le$ `max_len`, the mask is bool
-# `[B, N]`, True for padding; the result is logits `[B, n_classes]` (no softmax). Every sequence has at least
+# `[B, N]`, True for padding; {=shapes} the result is logits `[B, n_classes]` (no softmax). {=logits} Every sequence has at least
 # one real token, and padding stands on the right. The inside is free: your own `EncoderLayer`, or
 # `nn.TransformerEncoder`; learned or sinusoidal positions. It is judged by what it does, in evaluation mode:
 #
-# - **the padded part never moves the logits**: neither the ids that stand there, nor how many there are. A
+# - **the padded part never moves the logits**: neither the ids that stand there, nor how many there are. {=padding-silent} A
 #   sequence of 5 tokens has the same logits alone, padded to 9, or in a batch with longer ones. Padding must
-#   be kept out twice: of every attention, and of the read-out;
-# - no example notices its neighbours in the batch;
-# - the order of the tokens matters (so: positions), and every real token can matter;
-# - no mask means that nothing is padding;
+#   be kept out twice: of every attention, and of the read-out; {=kept-out-twice}
+# - no example notices its neighbours in the batch; {=neighbours}
+# - the order of the tokens matters (so: positions), {=order} and every real token can matter; {=every-token}
+# - no mask means that nothing is padding; {=no-mask}
 # - it can learn: trained on the race by `train_patient(model, steps=300)` (the training run of @q3_10 too, hence
-#   its name), it must do clearly better than guessing, 0.45 where guessing gives 0.25. Ours ends above 0.99, and common designs between 0.6 and 1.
+#   its name), it must do clearly better than guessing, 0.45 where guessing gives 0.25. {~learns} Ours ends above 0.99, and common designs between 0.6 and 1.
 #   The grader gives the tokens and the runners other names, drawn anew, and asks a new model with the trained weights.
+#   The public check only looks whether gradients reach every parameter. {=can-learn}
+#
+# The hidden checks also try whether it learns, and devices.
 
 # %% question="q3_9" points=10 minutes=30 difficulty=3 uses=["q3_5", "q3_6", "q3_7"] limits={"wall": 120}
 class EncoderClassifier(nn.Module):
