@@ -802,12 +802,9 @@ with after("q3_6", "q3_7", what="comparison"):
 # %% [markdown]
 # Now the two orders in deep stacks. We make stacks of 2 to 32 layers (Xavier's initial weights, biases as
 # they come, and for pre-norm one norm at the very end, as is usual), send random tokens through, take a loss,
-# and look at the gradient of one matrix, `ff.fc2`, in the first and in the last layer. Before any training,
-# the last layer of a post-norm stack gets a gradient of about 0.2 at **every** depth: thirty-two layers, all
-# pulling with full strength at an output that every one of them moves. In pre-norm the sum on the residual
-# road grows with each layer, the last norm divides by its size, and so the gradient falls, from 0.18 at 2
-# layers to 0.05 at 32: about like one over the root of the depth. Xiong (2020) found this, and concluded that
-# post-norm needs a *warm-up*, small steps at first, and that pre-norm can do without.
+# and look at the gradient of one matrix, `ff.fc2`, in the first and in the last layer, before any training. In pre-norm the sum
+# on the residual road grows with each layer, and the last norm divides by its size. So predict: how does the gradient of the
+# last layer change with the depth, in pre-norm and in post-norm? On these axes a power of the depth is a straight line.
 
 # %% tags=["plot"]
 def stack_gradients(depth: int, norm_first: bool, seed: int, D: int = 32) -> tuple[float, float]:
@@ -827,16 +824,62 @@ def stack_gradients(depth: int, norm_first: bool, seed: int, D: int = 32) -> tup
 with after("q3_6", "q3_7"):
     depths, rows = [2, 4, 8, 16, 32], {}
     for norm_first, label in ((True, "pre-norm"), (False, "post-norm")):
-        sizes = torch.tensor([[stack_gradients(depth, norm_first, seed) for seed in range(3)] for depth in depths])
+        sizes = torch.tensor([[stack_gradients(depth, norm_first, seed) for seed in range(8)] for depth in depths])
         rows[f"{label}, last layer"] = sizes.mean(1)[:, 1]
         rows[f"{label}, first layer"] = sizes.mean(1)[:, 0]
     plots.curves(
-        depths, rows, "layers in the stack", "gradient of fc2", "Who hears the loss, before training?",
-        logy=True, marks=True,
-        alt="Gradient sizes for stacks of 2 to 32 layers. In the last layer, post-norm stays level near 0.2, "
-        "pre-norm falls from 0.18 to 0.05. In the first layer both stay between 0.2 and 0.35.",
+        depths, rows, "layers in the stack", "gradient of fc2", "Who hears the loss, before training? (mean of 8 seeds)",
+        logx=True, logy=True, marks=True,
+        alt="Gradient sizes for stacks of 2 to 32 layers on logarithmic axes. In the last layer, post-norm stays level near "
+        "0.2, pre-norm falls along a line from 0.18 to 0.05. In the first layer both stay between 0.2 and 0.35.",
     )
     print({label: [round(v, 3) for v in row.tolist()] for label, row in rows.items()})
+
+# %% [markdown]
+# And what comes of it? Twelve layers learn to copy the first token to all places, with Adam at a full rate from the first
+# step on: once pre-norm, once post-norm, and once post-norm with a warm-up of 40 steps.
+
+# %% tags=["training"]
+from course_utils.notebook.training import fast
+
+
+def deep_run(norm_first: bool, warmup: int, steps: int, seed: int = 0) -> list[float]:
+    """The losses of a stack of twelve layers that learns to copy the first token to every place."""
+    seed_everything(seed)
+    layers = nn.ModuleList(EncoderLayer(32, 4, 64, norm_first=norm_first) for _ in range(12))
+    optimizer = torch.optim.Adam(layers.parameters(), lr=3e-3)
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: min((step + 1) / max(warmup, 1), 1.0))
+    losses = []
+    for _ in range(steps):
+        x = torch.randn(16, 6, 32)
+        y = x
+        for layer in layers:
+            y = layer(y)
+        loss = F.mse_loss(F.layer_norm(y, (32,)), F.layer_norm(x[:, :1], (32,)).expand_as(x))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        schedule.step()
+        losses.append(loss.item())
+    return losses
+
+
+with after("q3_6", "q3_7"):
+    n = 12 if fast() else 120
+    runs = {"pre-norm": deep_run(True, 0, n), "post-norm": deep_run(False, 0, n), "post-norm, warm-up": deep_run(False, 40, n)}
+    plots.curves(range(n), runs, "step", "loss", "Twelve layers, with and without warm-up", logy=True,
+                 alt="Losses of three runs of a twelve-layer stack: pre-norm falls from the start; post-norm at the full rate "
+                 "does not get going; the third curve is post-norm with a warm-up.")
+
+# %% [markdown] told="001/1.4-e-where"
+# <details><summary>What we see</summary>
+#
+# The last layer of a post-norm stack gets a gradient of about 0.2 at **every** depth: thirty-two layers, all pulling with
+# full strength at an output that every one of them moves. In pre-norm it falls, from 0.18 at 2 layers to 0.05 at 32: about
+# like one over the root of the depth. Xiong (2020) found this, and concluded that post-norm needs a *warm-up*, small steps at
+# first, and that pre-norm can do without.
+#
+# </details>
 
 # %% [markdown] explain="q3_12" sources="001/1.4-e-where 004/12.2" points=3 minutes=8 difficulty=2
 # ### In your own words: what does the residual road buy, and what does the norm on it cost?
@@ -1077,8 +1120,6 @@ class EncoderClassifier(nn.Module):
 # have exactly nothing to say.
 
 # %% tags=["training"]
-from course_utils.notebook.training import fast
-
 with after("q3_5", "q3_6", "q3_7", "q3_9"):
     seed_everything(0)
     classifier = EncoderClassifier(VOCAB, 32, 4, 64, 2, 4, 12)

@@ -284,7 +284,8 @@ CLAIMS: dict[str, Claim] = {
         ),
         Claim(
             "heads_get_slices",
-            "Multi-head attention gives each head a slice of the input: head h sees the features h * Dh to (h + 1) * Dh "
+            "Multi-head attention gives each head a slice of the input: head h sees the features h * Dh to (h + 1) * "
+            "Dh "
             "- 1 of every token. Whatever stands in the other features, its output is the same.",
             {"x": "[N, D]", **_SQUARE, "n_heads": "a number that divides D", "head": "a head, from 0"},
             heads_get_slices,
@@ -306,7 +307,8 @@ CLAIMS: dict[str, Claim] = {
         ),
         Claim(
             "new_key_meets_old_queries",
-            "When a token joins a causal self-attention layer, its key must be multiplied with the queries of all earlier "
+            "When a token joins a causal self-attention layer, its key must be multiplied with the queries of all "
+            "earlier "
             "tokens, since their outputs are others than before.",
             {"x": "[N, D], N >= 2, the last row is the token that joins", **_SQUARE},
             new_key_meets_old_queries,

@@ -10,8 +10,10 @@ from course_utils.notebook.palette import SERIES
 from course_utils.notebook.picture import Picture, styled
 
 ALT = (
-    "From left to right: the input X of width D; arrows from all of X to the query, key and value projections of each of "
-    "three heads, D to D / H each; an attention per head; the three results side by side, width D again; W_o; the output."
+    "From left to right: the input X of width D; arrows from all of X to the query, key and value projections of "
+    "each of "
+    "three heads, D to D / H each; an attention per head; the three results side by side, width D again; W_o; the "
+    "output."
 )
 
 
@@ -41,7 +43,15 @@ def multi_head_diagram(n_heads: int = 3) -> Picture:
 
 
 def _box(
-    axes: Axes, x: float, y: float, width: float, height: float, text: str, fill: str, edge: str = "black", size: int = 10
+    axes: Axes,
+    x: float,
+    y: float,
+    width: float,
+    height: float,
+    text: str,
+    fill: str,
+    edge: str = "black",
+    size: int = 10,
 ) -> None:
     corner = (x - width / 2, y - height / 2)
     axes.add_patch(Rectangle(corner, width, height, facecolor=fill, edgecolor=edge, linewidth=1.5))

@@ -7,9 +7,9 @@ comes first. All four are always there, so only their order tells.
     losses = train_patient(model)                # STEPS steps of Adam on fresh batches
     accuracy(model)                              # the share of right answers on new sequences
 
-After that run a healthy model is right in .96 to 1.0 of all cases (10 seeds), and the sick ones in .66 at most, most of them
-no better than guessing, which gives .25 (3 to 13 seeds each). What is wrong with whom is sealed below: you would spoil
-nothing but your own practice.
+After that run a healthy model is right in .96 to 1.0 of all cases (10 seeds), and the sick ones in .66 at most, most of
+them no better than guessing, which gives .25 (3 to 13 seeds each). What is wrong with whom is sealed below: you would
+spoil nothing but your own practice.
 """
 
 from __future__ import annotations
@@ -89,8 +89,8 @@ class PatientAttention(nn.Module):
 class PatientBlock(nn.Module):
     """A block: `norm1, attn, norm2, fc1, fc2, dropout`, and `steps`, its forward pass as a list of words.
 
-    "keep" notes the stream as it is, "add" puts what has been computed since on top of that note, "relu" and "detach" are
-    torch's, and any other word is the part of that name.
+    "keep" notes the stream as it is, "add" puts what has been computed since on top of that note, "relu" and "detach"
+    are torch's, and any other word is the part of that name.
     """
 
     def __init__(self, d_model: int, n_heads: int, d_ff: int) -> None:
@@ -122,8 +122,8 @@ class Patient(nn.Module):
     """A small encoder classifier, `model(ids, key_padding_mask) -> logits [B, 4]`, that reads out from the first token.
 
     What may be wrong stands in the open: `embed`, `positions` (a fixed table, not learned), `blocks`, `norm`, `fc`,
-    `head` and `padding_is` (the value in `key_padding_mask` that means padding); in the blocks `steps`, in their attention
-    `scale` and `sees`.
+    `head` and `padding_is` (the value in `key_padding_mask` that means padding); in the blocks `steps`, in their
+    attention `scale` and `sees`.
     """
 
     positions: Tensor
@@ -185,7 +185,8 @@ def planted(model: Patient, number: int) -> Patient:
     for pattern, change, value in fault.get("state", []):
         for name, tensor in model.state_dict().items():
             if fnmatchcase(name, pattern):
-                tensor.copy_(tensor[value].clone().expand_as(tensor) if change == "rows" else torch.full_like(tensor, value))
+                new = tensor[value].clone().expand_as(tensor) if change == "rows" else torch.full_like(tensor, value)
+                tensor.copy_(new)
     for pattern, setting, value in fault.get("settings", []):
         for name, module in model.named_modules():
             if fnmatchcase(name, pattern):
@@ -197,7 +198,7 @@ def planted(model: Patient, number: int) -> Patient:
 
 
 def patient(number: int, seed: int) -> Patient:
-    """A new model of the ward, or a healthy one (0). No two share their weights, whatever the seeds: nobody has a twin."""
+    """A new model of the ward, or a healthy one (0). No two share their weights: nobody has a twin."""
     model = healthy(100 * seed + number)
     return planted(model, number) if number else model
 

@@ -23,8 +23,8 @@ def vital_signs(fix: Callable[[nn.Module], nn.Module], number: int, seed: int = 
     the patient's as it came; `unlearned`: parameters without a gradient;
     `order`, `padding`: whether the order of tokens, and the content of the padding, move the output; `noise`: how much
     two calls in training mode differ; `equal_units`: linear layers whose units are all the same; `scale`: the
-    attentions' scales times the root of a head's width; `road`: whether a token still reaches the read-out when the branches
-    of all blocks give 0; `twin`: whether the outputs are those of the healthy twin.
+    attentions' scales times the root of a head's width; `road`: whether a token still reaches the read-out when the
+    branches of all blocks give 0; `twin`: whether the outputs are those of the healthy twin.
     """
     twin = healthy(seed).eval()
     sick = planted(twin, number) if number else healthy(seed)

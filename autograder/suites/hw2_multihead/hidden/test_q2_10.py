@@ -142,7 +142,9 @@ def _count(N, D, fewer, more):
 def _cross(x, y, Wq, Wk, Wv):
     """Whether the widths differ, and there is an output all the same."""
     x, y, Wq, Wk, Wv = _floats(x, y, Wq, Wk, Wv)
-    return x.shape[1] != y.shape[1] and Wq.shape[1] == Wk.shape[1] and bool(_one_head(x, y, Wq, Wk, Wv).isfinite().all())
+    if x.shape[1] == y.shape[1] or Wq.shape[1] != Wk.shape[1]:
+        return False
+    return bool(_one_head(x, y, Wq, Wk, Wv).isfinite().all())
 
 
 def _joins(x, Wq, Wk, Wv):

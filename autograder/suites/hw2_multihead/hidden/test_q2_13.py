@@ -72,7 +72,8 @@ def test_one_map(per_head_projection, block_diagonal, as_grouped_convolution, rn
         matrix = tensor(block_diagonal(W), "the matrix", (H * Dh, H * Dh), F64)
         same(projected, x @ matrix.T, f"the projection against x @ block_diagonal(W).T, {H} heads of width {Dh}")
         convolved = tensor(as_grouped_convolution(W)(x.mT.contiguous()), "the convolution's output", (3, H * Dh, 4))
-        same(convolved.mT, projected, f"the convolution's output, transposed, against the projection, {H} heads of width "
+        same(convolved.mT, projected, f"the convolution's output, transposed, against the projection, {H} heads of "
+             f"width "
              f"{Dh}", dtype=False)
 
 
@@ -85,7 +86,8 @@ def test_kind_of_convolution(as_grouped_convolution, in_box, rng):
         check(seen["kind"] == "Conv1d", f"as_grouped_convolution gives a {seen['kind']}, expected an nn.Conv1d")
         for name, expected in {"in_channels": H * Dh, "out_channels": H * Dh, "kernel_size": [1], "groups": H,
                                "bias": False}.items():
-            check(seen[name] == expected, f"for {H} heads of width {Dh} the convolution has {name} = {seen[name]}, expected "
+            check(seen[name] == expected, f"for {H} heads of width {Dh} the convolution has {name} = {seen[name]}, "
+                  f"expected "
                   f"{expected}")
         got = tensor(as_grouped_convolution(W)(x.mT.contiguous()), "the convolution's output", (3, H * Dh, 4))
         causes = {told: value.mT for told, value in _causes(x, W).items()}
@@ -105,7 +107,7 @@ def test_weight_is_a_copy(as_grouped_convolution, in_box, rng):
 
 
 def test_blind_to_the_rest(per_head_projection, rng):
-    """A change of one feature moves outputs of its own slice, at its own place and in its own example, and no others."""
+    """A change of one feature moves outputs of its own slice, place and example, and no others."""
     x, W = _draw(rng, 3, 2)
     before = tensor(per_head_projection(x, W), "the projection", x.shape, F64)
     other = x.clone()
@@ -113,7 +115,8 @@ def test_blind_to_the_rest(per_head_projection, rng):
     moved = (tensor(per_head_projection(other, W), "the projection", x.shape, F64) - before).abs() > 1e-12
     expected = torch.zeros_like(moved)
     expected[1, 2, 2:4] = True
-    check(torch.equal(moved, expected), "a change of feature 3 of token 2 of example 1 must move features 2 and 3 of that "
+    check(torch.equal(moved, expected), "a change of feature 3 of token 2 of example 1 must move features 2 and 3 of "
+          "that "
           "token, and nothing else")
 
 

@@ -121,7 +121,8 @@ def test_stride_values(strided_attention, rng):
             "the tokens of a group are N / stride places apart; it is `stride` places":
                 _attend(q, k, v, _other_group(N, N // stride)),
             "the outputs stand group after group; put them into the tokens' own order": expected[:, order],
-            "a token sees only the earlier ones of its group": _attend(q, k, v, apart | torch.ones(N, N).triu(1).bool()),
+            "a token sees only the earlier ones of its "
+            "group": _attend(q, k, v, apart | torch.ones(N, N).triu(1).bool()),
             "the scale 1 / sqrt(D) is missing": _attend(q, k, v, apart, scale=1.0),
             "the scale is made from the group, and the dot product runs over D":
                 _attend(q, k, v, apart, scale=1 / math.sqrt(N // stride)),

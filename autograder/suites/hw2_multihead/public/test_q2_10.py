@@ -16,7 +16,9 @@ def _random_example(name, rng):
         "exchange_heads": {"x": draw(5, 6), **square, "Wo": draw(6, 6), "n_heads": 3, "i": 0, "j": 2},
         "heads_get_slices": {"x": draw(5, 6), **square, "n_heads": 3, "head": 1},
         "more_heads_cost_less": {"N": 5, "D": 6, "fewer": 2, "more": 3},
-        "cross_needs_equal_width": {"x": draw(3, 4), "y": draw(5, 6), "Wq": draw(4, 2), "Wk": draw(6, 2), "Wv": draw(6, 3)},
+        "cross_needs_equal_width": {
+            "x": draw(3, 4), "y": draw(5, 6), "Wq": draw(4, 2), "Wk": draw(6, 2), "Wv": draw(6, 3)
+        },
         "mask_after_softmax": {"scores": draw(4, 5), "blocked": draw(4, 5) > 0, "values": draw(5, 3)},
         "cache_without_mask": {"x": draw(5, 6), **{W: draw(2, 6, 6) for W in square}},
         "new_key_meets_old_queries": {"x": draw(5, 6), **square},
@@ -60,7 +62,8 @@ def test_no_false_claim_is_let_stand(broken_claims, rng):
     # keeps: each-false
     missing = [name for name in CLAIMS if name not in _answer(broken_claims)
                and not all(holds(name, _random_example(name, rng)) for _ in range(10))]
-    check(not missing, f"{len(missing)} of the claims that you let stand {'is' if len(missing) == 1 else 'are'} false: try "
+    check(not missing, f"{len(missing)} of the claims that you let stand {'is' if len(missing) == 1 else 'are'} "
+          f"false: try "
           "each of them on random examples in which every part matters")
 
 

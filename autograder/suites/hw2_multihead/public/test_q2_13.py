@@ -23,7 +23,7 @@ def _by_hand(x, W):
 
 
 def test_worked_numbers(per_head_projection):
-    """Two heads of width 2, the first swaps its features, the second doubles them: (1, 2, 3, 4) becomes (2, 1, 6, 8)."""
+    """Two heads of width 2, one swaps its features, one doubles them: (1, 2, 3, 4) becomes (2, 1, 6, 8)."""
     # keeps: worked, per-head
     W = torch.tensor([[[0.0, 1.0], [1.0, 0.0]], [[2.0, 0.0], [0.0, 2.0]]], dtype=F64)
     got = per_head_projection(torch.tensor([[[1.0, 2.0, 3.0, 4.0]]], dtype=F64), W)
@@ -31,7 +31,7 @@ def test_worked_numbers(per_head_projection):
 
 
 def test_slices(per_head_projection):
-    """Head h maps its slice by its matrix, W[h] on the left of the vector, whatever the numbers of heads and features."""
+    """Head h maps its slice by its matrix, W[h] on the left of the vector, at any sizes."""
     # keeps: per-head, any-sizes
     for H, Dh in ((3, 2), (2, 3), (1, 4), (4, 1), (2, 5)):
         x, W = _inputs(H, Dh)
@@ -66,7 +66,8 @@ def test_convolution(as_grouped_convolution):
         check(seen["kind"] == "Conv1d", f"as_grouped_convolution gives a {seen['kind']}, expected an nn.Conv1d")
         for name, expected in {"in_channels": H * Dh, "out_channels": H * Dh, "kernel_size": [1], "stride": [1],
                                "padding": [0], "groups": H, "bias": False}.items():
-            check(seen[name] == expected, f"the convolution for {H} heads of width {Dh} has {name} = {seen[name]}, expected "
+            check(seen[name] == expected, f"the convolution for {H} heads of width {Dh} has {name} = {seen[name]}, "
+                  f"expected "
                   f"{expected}")
         got = tensor(as_grouped_convolution(W)(x.mT.contiguous()), "the convolution's output", (2, H * Dh, 5))
         same(got.mT, _by_hand(x, W), f"the convolution's output, transposed, with {H} heads of width {Dh}", dtype=False)

@@ -72,7 +72,7 @@ def test_against_torch(MultiHeadAttention):
 
 
 def test_masks_against_torch(MultiHeadAttention):
-    """The same with padding that differs from row to row and call to call, with causal=True, with both, without biases."""
+    """The same with padding that differs by row and by call, with causal=True, with both, without biases."""
     # keeps: agrees, padding, causal
     for bias in (True, False):
         mha, inputs = _module(MultiHeadAttention, bias=bias), _inputs()
@@ -96,19 +96,20 @@ def test_self_and_cross(MultiHeadAttention):
 
 
 def test_causal_when_lengths_differ(MultiHeadAttention):
-    """The last query is level with the last key: query i sees key j iff j <= i + (S - T), with more queries than keys too."""
+    """The last query is level with the last key: query i sees key j iff j <= i + (S - T), for T > S too."""
     # keeps: causal, nothing-to-see
     mha = _module(MultiHeadAttention)
     for T, S in ((2, 5), (5, 3)):
         _, weights = _run(mha, *_inputs(T=T, S=S), causal=True)
         seen = torch.arange(S) <= torch.arange(T)[:, None] + (S - T)
         check(weights.isfinite().all(), f"the weights with T={T}, S={S} and causal=True have NaN")
-        check(torch.equal(weights > 0, seen.expand_as(weights)), f"with T={T}, S={S} and causal=True the wrong keys are seen: "
+        check(torch.equal(weights > 0, seen.expand_as(weights)), f"with T={T}, S={S} and causal=True the wrong keys "
+              f"are seen: "
               "query i sees key j iff j <= i + (S - T)")
 
 
 def test_nothing_to_see(MultiHeadAttention):
-    """A query with every key blocked, by one mask or by both together, has weights 0 and gives o_proj's bias; never NaN."""
+    """A query with every key blocked, by one mask or both, has weights 0 and gives o_proj's bias; never NaN."""
     # keeps: nothing-to-see
     mha, inputs = _module(MultiHeadAttention), _inputs(T=5)
     bias = _weights()["o_proj.bias"]
@@ -135,14 +136,15 @@ def test_gradients_flow(MultiHeadAttention):
     """Gradients of the output reach query, key and value, and those of the weights query and key."""
     # keeps: gradients
     leaves = [x.requires_grad_() for x in _inputs()]
-    out, weights = _module(MultiHeadAttention)(*leaves, key_padding_mask=PADDING | torch.tensor([[False], [True], [False]]))
+    blocked = PADDING | torch.tensor([[False], [True], [False]])
+    out, weights = _module(MultiHeadAttention)(*leaves, key_padding_mask=blocked)
     for what, result, count in (("output", out, 3), ("weights", weights, 2)):
         check(result.requires_grad, f"the {what} are cut off from the graph: return them without `detach`")
         up = torch.linspace(-1, 1, result.numel(), dtype=F64).reshape(result.shape)
-        for name, g in zip(("query", "key", "value")[:count],
-                           torch.autograd.grad((result * up).sum(), leaves[:count], retain_graph=True, allow_unused=True),
-                           strict=True):
-            check(g is not None and g.isfinite().all() and g.abs().max() > 0, f"no finite gradient of the {what} reaches {name}")
+        found = torch.autograd.grad((result * up).sum(), leaves[:count], retain_graph=True, allow_unused=True)
+        for name, g in zip(("query", "key", "value")[:count], found, strict=True):
+            check(g is not None and g.isfinite().all() and g.abs().max() > 0, f"no finite gradient of the {what} "
+                  f"reaches {name}")
 
 
 def _weights_left(MultiHeadAttention, p=0.25, training=True, **options):
@@ -164,20 +166,24 @@ def _weights_left(MultiHeadAttention, p=0.25, training=True, **options):
 
 
 def test_dropout(MultiHeadAttention):
-    """In training mode each attention weight of each head is dropped by itself, after the softmax; never in eval mode."""
+    """In training mode each weight of each head is dropped by itself, after the softmax; never in eval mode."""
     # keeps: dropout
     same(_weights_left(MultiHeadAttention, training=False), torch.full((60, 4, 3, 4), 15.0, dtype=F64),
          "four times the output in evaluation mode, where nothing is dropped,")
     for told, options in (("", {}), (" with causal=True", {"causal": True})):
-        left = 0.75 * _weights_left(MultiHeadAttention, **options)[:, 3]  # [B, H, Dh]: the last query sees all four keys
-        check((left - left.round()).abs().max() < 1e-6, f"in training mode{told} what is left of the weights is not scaled by "
+        left = 0.75 * _weights_left(MultiHeadAttention, **options)[:, 3]  # [B, H, Dh]: it sees four keys
+        check((left - left.round()).abs().max() < 1e-6, f"in training mode{told} what is left of the weights is not "
+              f"scaled by "
               "1 / (1 - dropout), or something else than the weights is dropped")
-        check((left - left[..., :1]).abs().max() < 1e-6, f"in training mode{told} features of one head lose different keys: the "
+        check((left - left[..., :1]).abs().max() < 1e-6, f"in training mode{told} features of one head lose "
+              f"different keys: the "
               "dropout acts on values, heads or the output. It acts on the weights, after the softmax")
         bits = (left[..., 0].round().long()[..., None] >> torch.arange(4)) & 1  # [B, H, S]
         share = 1 - bits.double().mean().item()
-        check(abs(share - 0.25) < 0.08, f"with dropout=0.25{told} a share of {share:.2f} of the weights is dropped in training mode")
-        check(not torch.equal(bits[:, 0], bits[:, 1]), f"in training mode{told} all heads lose the same weights: each weight of "
+        check(abs(share - 0.25) < 0.08, f"with dropout=0.25{told} a share of {share:.2f} of the weights is dropped "
+              f"in training mode")
+        check(not torch.equal(bits[:, 0], bits[:, 1]), f"in training mode{told} all heads lose the same weights: "
+              f"each weight of "
               "each head is dropped by itself")
 
 

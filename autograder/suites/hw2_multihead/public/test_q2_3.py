@@ -77,16 +77,18 @@ def _leaks(attention, masks):
 
 
 def test_masks_are_needed_and_enough(masks_for):
-    """With your masks no real position hears padding, or the future in a decoder; and without any one of them it would."""
+    """With your masks no real position hears what it must not; and without any one of them it would."""
     # keeps: needed
     for architecture, attentions in ATTENTIONS.items():
         for name in sorted(attentions):
             masks = set(masks_for(architecture)[name])
             told = f"masks_for({architecture!r})[{name!r}]"
-            check(not _leaks(name, masks), f"{told} is {sorted(masks)}: with these masks alone a real position hears what it "
+            check(not _leaks(name, masks), f"{told} is {sorted(masks)}: with these masks alone a real position hears "
+                  f"what it "
                   "must not")
             for mask in sorted(masks):
-                check(_leaks(name, masks - {mask}), f"{told} is {sorted(masks)}: without {mask!r} no real position would hear more "
+                check(_leaks(name, masks - {mask}), f"{told} is {sorted(masks)}: without {mask!r} no real position "
+                      f"would hear more "
                       "that it must not, so that mask is not needed")
 
 

@@ -47,7 +47,8 @@ def test_bottleneck_by_counting(bottleneck):
             projections, products = 2 * (2 * T + 2 * S) * D * D, 2 * 2 * T * S * D
             if projections != products:
                 expected, got = "attention" if products > projections else "projections", bottleneck(T, S, D)
-                check(got == expected, f"bottleneck({T}, {S}, {D}) gives {got!r}, but the four projections take {projections:,} "
+                check(got == expected, f"bottleneck({T}, {S}, {D}) gives {got!r}, but the four projections take "
+                      f"{projections:,} "
                       f"FLOPs and the two products {products:,}")
 
 

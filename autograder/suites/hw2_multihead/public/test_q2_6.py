@@ -54,7 +54,8 @@ def test_all_heads(reach):
     """Every head counts, the last one too; positions are ints in a set; without any layer position 0 is alone."""
     # keeps: reach, no-layers
     got = _reach(reach, [[[1, 2, 3], [1, 1, 4], [2, 2, 2], [3, 3, 3], [4, 4, 4]]])
-    check(got == {0, 1, 2, 3}, f"position 0 has three heads, at 1, 2 and 3: reach is {sorted(got)}, expected [0, 1, 2, 3]")
+    check(got == {0, 1, 2, 3}, f"position 0 has three heads, at 1, 2 and 3: reach is {sorted(got)}, expected [0, 1, "
+          f"2, 3]")
     got = _reach(reach, [[[0, 0], [1, 4], [2, 3], [3, 3], [4, 4]], [[1, 2], [1, 1], [2, 2], [3, 3], [4, 4]]])
     check(got == {0, 1, 2, 3, 4}, f"through its second heads position 0 holds everything: reach is {sorted(got)}")
     got = _reach(reach, [])

@@ -87,7 +87,8 @@ def test_repeated_tokens_and_large_scores(MultiHeadAttention, KVCache, cached_st
     """A token that comes again counts again, and scores of a thousand do not overflow; batches of one too."""
     # keeps: full-pass
     mha = _module(MultiHeadAttention)
-    for told, x in (("a token that comes three times", _tokens(N=3)[:, [0, 1, 0, 2, 0]]), ("large tokens", 40 * _tokens()),
+    for told, x in (("a token that comes three "
+                     "times", _tokens(N=3)[:, [0, 1, 0, 2, 0]]), ("large tokens", 40 * _tokens()),
                     ("a batch of one", _tokens(B=1))):
         expected = twin_attention(torch_twin(_weights(), H), x, x, x, causal=True)[0].detach()
         same(_decode(cached_step, KVCache, mha, x), expected, f"the outputs for {told}", rtol=1e-6, atol=1e-6)
@@ -117,7 +118,8 @@ def test_old_keys_stay(MultiHeadAttention, KVCache, cached_step):
     q = heads("q_proj", x[:, 2:], new)
     k, v = (torch.cat([heads(name, x[:, :2], old), heads(name, x[:, 2:], new)], 2) for name in ("k_proj", "v_proj"))
     mixed = ((q @ k.mT / (D // H) ** 0.5).softmax(-1) @ v).transpose(1, 2).flatten(2)
-    same(got, mixed @ new["o_proj.weight"].T + new["o_proj.bias"], "the output of a step after the weights have changed")
+    same(got, mixed @ new["o_proj.weight"].T + new["o_proj.bias"], "the output of a step after the weights have "
+         "changed")
 
 
 def probe_decode(MultiHeadAttention, KVCache, cached_step):

@@ -67,7 +67,8 @@ def test_lengths_that_differ(linear_attention):
     for T, S in ((3, 5), (5, 3), (1, 4), (4, 1), (2, 2)):
         inputs = _inputs(T=T, S=S)
         got = tensor(linear_attention(*inputs, elu_features, causal=True), "the output", (2, T, 6), F64)
-        check(got.isfinite().all(), f"the causal output with T={T}, S={S} has NaN: a query that sees no key has output 0")
+        check(got.isfinite().all(), f"the causal output with T={T}, S={S} has NaN: a query that sees no key has "
+              f"output 0")
         same(got, _quadratic(*inputs, elu_features, True), f"the causal output with T={T}, S={S}")
     q, k, v = _inputs()
     got = linear_attention(q.float(), k.float(), v.float(), elu_features)
@@ -85,7 +86,8 @@ def test_gradients_here(linear_attention):
         (out * up).sum().backward()
         (_quadratic(*theirs, elu_features, causal) * up).sum().backward()
         for name, a, b in zip("qkv", mine, theirs, strict=True):
-            check(a.grad is not None and a.grad.isfinite().all(), f"with causal={causal}, T={T} no finite gradient reaches {name}")
+            check(a.grad is not None and a.grad.isfinite().all(), f"with causal={causal}, T={T} no finite gradient "
+                  f"reaches {name}")
             same(a.grad, b.grad, f"the gradient by {name} with causal={causal}, T={T}, S=5")
 
 

@@ -83,7 +83,8 @@ def test_examples_are_apart(window_attention, strided_attention, channel_attenti
     for name, f in _all(window_attention, strided_attention, channel_attention).items():
         whole = f(q, k, v)
         for b in range(3):
-            same(whole[b : b + 1], f(q[b : b + 1], k[b : b + 1], v[b : b + 1]), f"example {b} of {name} in a batch of 3")
+            same(whole[b : b + 1], f(q[b : b + 1], k[b : b + 1], v[b : b + 1]), f"example {b} of {name} in a batch "
+                 f"of 3")
         got = f(q.float(), k.float(), v.float())
         same(got, _expected(name, q, k, v).float(), f"the output of {name} in float32", atol=1e-5)
 
@@ -93,7 +94,8 @@ def test_large_scores(window_attention, strided_attention, channel_attention):
     # keeps: large-scores
     q, k, v = _inputs()
     for name, f in _all(window_attention, strided_attention, channel_attention).items():
-        same(f(50 * q, 50 * k, v), _expected(name, 50 * q, 50 * k, v), f"the output of {name} with large scores", atol=1e-8)
+        same(f(50 * q, 50 * k, v), _expected(name, 50 * q, 50 * k, v), f"the output of {name} with large "
+             f"scores", atol=1e-8)
 
 
 def test_gradients(window_attention, strided_attention, channel_attention):

@@ -56,8 +56,8 @@ def _chain(radius_from_entries, radius_from_sum, layer_norm_radius):
     return Chain(
         [
             Line("radius_from_entries", radius_from_entries, _free_entries, _norm),
-            Line("radius_from_sum", radius_from_sum, _free_sum, lambda total, sigma, gamma: abs(gamma) * math.sqrt(total)
-                 / sigma),
+            Line("radius_from_sum", radius_from_sum, _free_sum,
+                 lambda total, sigma, gamma: abs(gamma) * math.sqrt(total) / sigma),
             Line("layer_norm_radius", layer_norm_radius, _free_width, lambda gamma, d: math.hypot(*[gamma] * d)),
         ],
         [Tie("total = sum (x_i - mean)^2", _tied_entries), Tie("total = d sigma^2", _tied_sum)],
@@ -115,7 +115,8 @@ def test_radius(layer_norm_radius, rng):
     check_line(line, rng, 12, {
         "the sign of gamma survived, and a distance is not negative (the root of gamma^2 is |gamma|)":
             lambda gamma, d: gamma * math.sqrt(d),
-        "that is the unbiased variance, division by d - 1; here it is d": lambda gamma, d: abs(gamma) * math.sqrt(d - 1),
+        "that is the unbiased variance, division by d - 1; here it is "
+        "d": lambda gamma, d: abs(gamma) * math.sqrt(d - 1),
         "the norm of d entries of size |gamma| grows with sqrt(d)": lambda gamma, d: abs(gamma) * d,
         "the width d is missing; only the mean square of the entries is gamma^2": lambda gamma, d: abs(gamma),
         "this is the square of the norm": lambda gamma, d: gamma**2 * d,
@@ -180,7 +181,8 @@ def test_other_numbers(chain, rng, kind):
     x = torch.randn(6, generator=rng, dtype=F64)
     same(number(entries(x, given(1), given(2), given(-3)), "radius_from_entries"), _norm(x, 1, 2, 3),
          f"radius_from_entries with letters as {kind}", rtol=1e-6)
-    same(number(summed(given(9), given(2), given(-3)), "radius_from_sum"), 4.5, f"radius_from_sum with letters as {kind}",
+    same(number(summed(given(9), given(2), given(-3)), "radius_from_sum"), 4.5, f"radius_from_sum with letters as "
+         f"{kind}",
          rtol=1e-6)
     same(number(radius(given(-3), 4), "layer_norm_radius"), 6.0, f"layer_norm_radius with gamma as {kind}", rtol=1e-6)
 

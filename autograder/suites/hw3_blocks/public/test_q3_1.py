@@ -60,14 +60,15 @@ def test_no_axis_in_front(layer_norm, rng):
 
 
 def test_dtypes(layer_norm, rng):
-    """The result has the dtype of x, and far from 0 float32 keeps its digits: the mean goes before anything is squared."""
+    """The result has the dtype of x, and far from 0 float32 keeps its digits: the mean goes first."""
     # keeps: dtype, mean-first
     x, gamma, beta = (torch.randn(*shape, generator=rng) for shape in ((3, 8), (8,), (8,)))
     for dtype in (torch.float32, torch.bfloat16):
         tensor(layer_norm(x.to(dtype), gamma.to(dtype), beta.to(dtype)), f"the result for {dtype}", (3, 8), dtype)
     far = x + 3000
     exact = torch.nn.functional.layer_norm(far.to(F64), (8,), gamma.to(F64), beta.to(F64))
-    same(layer_norm(far, gamma, beta), exact, "the result for features near 3000 in float32 (take the mean away, then square)",
+    same(layer_norm(far, gamma, beta), exact, "the result for features near 3000 in float32 (take the mean away, "
+         "then square)",
          rtol=0.02, atol=0.02, dtype=False)
 
 

@@ -39,7 +39,8 @@ def test_vital_signs(dead_transformer_fix):
         check(not signs["padding"], f"{told} looks at padding")
         check(signs["noise"] < 0.9, f"{told} is mostly noise in training mode")
         check(not signs["equal_units"], f"{told} has layers whose units are all the same: {signs['equal_units'][:3]}")
-        check(signs["road"], f"{told} loses a token where the branches of its blocks give 0: what does each block add to?")
+        check(signs["road"], f"{told} loses a token where the branches of its blocks give 0: what does each block "
+              f"add to?")
         check(all(0.3 < s < 3 for s in signs["scale"]), f"{told} has attention scores of a wrong size: `scale` times "
               f"the root of the head's width is {signs['scale']}, expected about 1")
 

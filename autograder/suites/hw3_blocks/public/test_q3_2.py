@@ -67,12 +67,12 @@ def test_by_hand(layer_norm_backward, rng):
 
 
 def test_against_autograd(layer_norm_backward, rng):
-    """The three gradients are those of torch's layer norm, with gains of either sign and one of 0, for any leading axes."""
+    """The three gradients are those of torch's layer norm, with gains of either sign and one of 0."""
     # keeps: formula, shapes
     for lead in ((), (3,), (2, 3)):
         x, dy = (torch.randn(*lead, 5, generator=rng, dtype=F64) for _ in range(2))
         gamma = torch.tensor([1.5, -0.4, 0.0, 2.0, -1.0], dtype=F64)
-        leaves = [x.clone().requires_grad_(), gamma.clone().requires_grad_(), torch.zeros(5, dtype=F64, requires_grad=True)]
+        leaves = [value.clone().requires_grad_() for value in (x, gamma, torch.zeros(5, dtype=F64))]
         torch.nn.functional.layer_norm(leaves[0], (5,), *leaves[1:]).backward(dy)
         got = _run(layer_norm_backward, dy, x, gamma)
         for name, a, leaf in zip(("dx", "dgamma", "dbeta"), got, leaves, strict=True):

@@ -56,7 +56,8 @@ def _places(norm, x, gamma, beta):
             step[i, j] = 0.01
             moved = (norm(x + step, gamma, beta) - norm(x - step, gamma, beta)).abs() > 1e-6
             for a, b in moved.nonzero().tolist():
-                found.add("same" if (a, b) == (i, j) else "same row" if a == i else "same column" if b == j else "elsewhere")
+                row, column = a == i, b == j
+                found.add("same" if row and column else "same row" if row else "same column" if column else "elsewhere")
     return found
 
 
@@ -72,7 +73,8 @@ def test_depends_on_what_moves_it(depends_on, layer_norm, batch_norm, rng):
         told = set(depends_on(kind))
         for whose, norm in (("your", own), ("torch's", theirs[kind])):
             found = _places(norm, x, gamma, beta)
-            check(told == found, f"depends_on({kind!r}) is {sorted(told)}, but in {whose} {kind} norm an output entry moves with "
+            check(told == found, f"depends_on({kind!r}) is {sorted(told)}, but in {whose} {kind} norm an output "
+                  f"entry moves with "
                   f"{sorted(found)}")
 
 

@@ -53,7 +53,8 @@ def test_sum_by_hand(radius_from_sum):
     same(number(radius_from_sum(9.0, 0.5, -2.0), "radius_from_sum"), 12.0, "radius_from_sum(9, 0.5, -2)")
     same(number(radius_from_sum(2.0, 3.0, 0.6), "radius_from_sum"), 0.2 * math.sqrt(2), "radius_from_sum(2, 3, 0.6)")
     for total, gamma in ((0.0, 2.0), (5.0, 0.0)):
-        same(number(radius_from_sum(total, 1.5, gamma), "radius_from_sum"), 0.0, f"radius_from_sum({total}, 1.5, {gamma})")
+        same(number(radius_from_sum(total, 1.5, gamma), "radius_from_sum"), 0.0, f"radius_from_sum({total}, 1.5, "
+             f"{gamma})")
 
 
 def _chain(radius_from_entries, radius_from_sum, layer_norm_radius):

@@ -45,16 +45,18 @@ def test_steps_forth_and_back(shift_matrix, sinusoidal_encoding):
     """A negative offset steps back; the matrix is exact in wide tables too, where the slow pairs hardly turn."""
     # keeps: negative-offset, exact
     for offset, d in ((-2, 6), (5, 6), (40, 64), (-7, 64)):
-        M, omega = tensor(shift_matrix(offset, d), "the matrix", (d, d)).to(F64), 10000.0 ** (-torch.arange(0, d, 2) / d).to(F64)
-        expected = torch.block_diag(*torch.stack([(omega * offset).cos(), (omega * offset).sin(), -(omega * offset).sin(),
-                                                  (omega * offset).cos()], -1).reshape(-1, 2, 2))
+        M = tensor(shift_matrix(offset, d), "the matrix", (d, d)).to(F64)
+        angle = offset * 10000.0 ** (-torch.arange(0, d, 2, dtype=F64) / d)
+        turns = torch.stack([angle.cos(), angle.sin(), -angle.sin(), angle.cos()], -1).reshape(-1, 2, 2)
+        expected = torch.block_diag(*turns)
         same(M, expected, f"shift_matrix({offset}, {d})", rtol=0, atol=1e-4)
 
 
 def test_default_dtype(shift_matrix, sinusoidal_encoding):
     """Both results have torch's default dtype, whatever it is at the time."""
     # keeps: default-dtype
-    for name, f, size in (("sinusoidal_encoding(3, 4)", sinusoidal_encoding, 3), ("shift_matrix(3, 4)", shift_matrix, 3)):
+    for name, f, size in (("sinusoidal_encoding(3, 4)", sinusoidal_encoding, 3), ("shift_matrix(3, "
+                                                                                  "4)", shift_matrix, 3)):
         for dtype in (torch.float64, torch.float32):
             got = run_beside(call_with_default_dtype, f, dtype, size, 4)
             check(got.dtype == dtype, f"{name} is {got.dtype} while the default dtype is {dtype}")

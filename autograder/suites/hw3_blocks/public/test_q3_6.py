@@ -90,24 +90,29 @@ def test_dropout(FeedForward):
     model.train()
     check(not torch.equal(model(x), model(x)), "two calls in training mode give the same output with dropout=0.5")
     for activation, unit in (("gelu", 0.8413447461), ("relu", 1.0)):
-        out = _seen(FeedForward, 0.25, activation)(torch.zeros(1, 60, 3, dtype=F64)).detach()  # a unit passes or gives 10
+        out = _seen(FeedForward, 0.25, activation)(torch.zeros(1, 60, 3, dtype=F64)).detach()
         kept = (out - 10).abs() > 1e-6
-        same(out[kept], torch.full_like(out[kept], 10 + unit / 0.75), f"a unit that is not dropped, with {activation} (the bias "
+        same(out[kept], torch.full_like(out[kept], 10 + unit / 0.75), f"a unit that is not dropped, with "
+             f"{activation} (the bias "
              "of fc2 comes after the dropout)", rtol=1e-6)
-        check(0.1 < 1 - kept.double().mean() < 0.45, f"with dropout=0.25 a share of {1 - kept.double().mean():.2f} of the units is "
+        check(0.1 < 1 - kept.double().mean() < 0.45, f"with dropout=0.25 a share of {1 - kept.double().mean():.2f} "
+              f"of the units is "
               "dropped")
         check(not (kept == kept[..., :1]).all(), "all units of a token are dropped together: each is dropped by itself")
-    weights = {"fc1.weight": torch.eye(3), "fc1.bias": torch.zeros(3), "fc2.weight": torch.ones(3, 3), "fc2.bias": torch.zeros(3)}
+    zeros = {"fc1.bias": torch.zeros(3), "fc2.bias": torch.zeros(3)}
+    weights = {"fc1.weight": torch.eye(3), "fc2.weight": torch.ones(3, 3), **zeros}
     model = _model(FeedForward, 3, 3, "relu", 0.25, weights={k: v.to(F64) for k, v in weights.items()})
     model.train()
     out = model(torch.ones(1, 200, 3, dtype=F64)).detach()  # three units of 1, summed: the three outputs are one number
-    check((out - out[..., :1]).abs().max() < 1e-9, "outputs that are the same sum differ in training mode: dropout acts on the "
+    check((out - out[..., :1]).abs().max() < 1e-9, "outputs that are the same sum differ in training mode: dropout "
+          "acts on the "
           "output, too, and it belongs to the hidden units")
     model = _model(FeedForward, 3, 3, "relu", 0.25, weights={k: v.to(F64) for k, v in (
         weights | {"fc1.weight": torch.ones(3, 3), "fc2.weight": torch.eye(3)}).items()})
     model.train()
     out = model(torch.ones(1, 200, 3, dtype=F64)).detach()  # a unit is the sum of the inputs, 3, or dropped
-    check(((out - 4).abs().lt(1e-6) | out.abs().lt(1e-6)).all(), "units see an input with holes in training mode: dropout acts on "
+    check(((out - 4).abs().lt(1e-6) | out.abs().lt(1e-6)).all(), "units see an input with holes in training mode: "
+          "dropout acts on "
           "the input or before the activation, and it belongs after the activation")
 
 

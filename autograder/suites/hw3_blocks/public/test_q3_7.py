@@ -198,7 +198,7 @@ def probe_dropout_on_what_a_branch_reads(EncoderLayer):
 
 
 def test_dropout_places(EncoderLayer):
-    """With dropout=0.25: each branch's output, the attention weights and the units of ff are dropped, and nothing else."""
+    """With dropout=0.25 branches' outputs, attention weights and units of ff are dropped, and nothing else."""
     # keeps: dropout-places
     for told, on in (("attention", "self_attn.o_proj.bias"), ("feed-forward", "ff.fc2.bias")):
         check(_branch(EncoderLayer, on) == [0.0, 1.3333], f"in training mode the {told} branch, whose output is 1 "
@@ -208,9 +208,11 @@ def test_dropout_places(EncoderLayer):
         check(len(_branch(EncoderLayer, f"{part}.v_proj.bias", **{f"{part}.o_proj.weight": unit})) > 2,
               f"the attention weights of {part} are never dropped: it was made without the layer's dropout")
     units = {"ff.fc1.bias": torch.ones(WIDTH, dtype=F64), "ff.fc2.weight": torch.ones(D, WIDTH, dtype=F64)}
-    check(len(_branch(EncoderLayer, "norm1.weight", **units)) > 2, "the hidden units of ff are never dropped: it was made without "
+    check(len(_branch(EncoderLayer, "norm1.weight", **units)) > 2, "the hidden units of ff are never dropped: it was "
+          "made without "
           "the layer's dropout")
-    check(_branch(EncoderLayer, "norm1.weight", x=1.0) == [1.0], "in training mode the residual road itself has holes: dropout belongs "
+    check(_branch(EncoderLayer, "norm1.weight", x=1.0) == [1.0], "in training mode the residual road itself has "
+          "holes: dropout belongs "
           "on each branch, before it is added")
     weights = {name: torch.zeros_like(value) for name, value in encoder_layer_state(_theirs(True)).items()}
     weights |= {name: torch.ones(D, dtype=F64) for name in ("norm1.weight", "norm2.weight")}
@@ -220,7 +222,8 @@ def test_dropout_places(EncoderLayer):
     layer.train()
     x = torch.tensor([1.0, -1.0], dtype=F64).repeat(D // 2).expand(60, 1, D).contiguous()  # its norm sums to 0
     added = {round(v, 3) for v in (layer(x).detach() - x).flatten().tolist()}
-    check(added <= {0.0, 0.889, 1.778}, "in training mode a branch reads an input with holes: dropout has no place in front of a branch")
+    check(added <= {0.0, 0.889, 1.778}, "in training mode a branch reads an input with holes: dropout has no place "
+          "in front of a branch")
 
 
 def test_only_padding(EncoderLayer):
@@ -231,7 +234,8 @@ def test_only_padding(EncoderLayer):
     mask = PADDING | torch.tensor([[True], [False]])
     got = tensor(layer(x, key_padding_mask=mask), "the output", x.shape, F64)
     check(got.isfinite().all(), "NaN where a sequence is all padding")
-    same(got[0], x[0] + state["self_attn.o_proj.bias"], "the output of a sequence that is all padding, with nothing in ff")
+    same(got[0], x[0] + state["self_attn.o_proj.bias"], "the output of a sequence that is all padding, with nothing "
+         "in ff")
 
 
 def test_built_from_your_parts(EncoderLayer):

@@ -211,7 +211,7 @@ def probe_dropout_on_the_memory(DecoderLayer):
 
 
 def test_dropout_places(DecoderLayer):
-    """With dropout=0.25: each branch's output, the attention weights and the units of ff are dropped, and nothing else."""
+    """With dropout=0.25 branches' outputs, attention weights and units of ff are dropped, and nothing else."""
     # keeps: dropout-places
     for told, on in (("self-attention", "self_attn.o_proj.bias"), ("cross-attention", "cross_attn.o_proj.bias"),
                      ("feed-forward", "ff.fc2.bias")):
@@ -222,7 +222,8 @@ def test_dropout_places(DecoderLayer):
         check(len(_branch(DecoderLayer, f"{part}.v_proj.bias", **{f"{part}.o_proj.weight": unit})) > 2,
               f"the attention weights of {part} are never dropped: it was made without the layer's dropout")
     units = {"ff.fc1.bias": torch.ones(WIDTH, dtype=F64), "ff.fc2.weight": torch.ones(D, WIDTH, dtype=F64)}
-    check(len(_branch(DecoderLayer, "norm1.weight", **units)) > 2, "the hidden units of ff are never dropped: it was made without "
+    check(len(_branch(DecoderLayer, "norm1.weight", **units)) > 2, "the hidden units of ff are never dropped: it was "
+          "made without "
           "the layer's dropout")
     weights = {name: torch.zeros_like(value) for name, value in decoder_layer_state(_theirs(True)).items()}
     weights |= {"cross_attn.v_proj.weight": torch.full((D, D), 1 / D, dtype=F64),
@@ -230,7 +231,8 @@ def test_dropout_places(DecoderLayer):
     layer = _mine(DecoderLayer, weights, dropout=0.25)
     layer.train()
     x, memory = torch.zeros(60, 1, D, dtype=F64), torch.ones(60, 1, D, dtype=F64)
-    check(len({round(v, 3) for v in layer(x, memory).detach().flatten().tolist()}) <= 2, "in training mode the memory has holes: "
+    check(len({round(v, 3) for v in layer(x, memory).detach().flatten().tolist()}) <= 2, "in training mode the "
+          "memory has holes: "
           "dropout has no place on it")
 
 

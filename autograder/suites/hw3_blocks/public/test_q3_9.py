@@ -71,8 +71,10 @@ def test_logits_here(EncoderClassifier):
     """The results are logits: neither probabilities nor their logarithms."""
     # keeps: logits
     logits = _run(_model(EncoderClassifier), *_batch())
-    check((logits.sum(-1) - 1).abs().max() > 1e-3, "each row sums to 1: these are probabilities, and the loss has its own softmax")
-    check(logits.exp().sum(-1).sub(1).abs().max() > 1e-3, "the exponentials of each row sum to 1: a log-softmax comes too early")
+    check((logits.sum(-1) - 1).abs().max() > 1e-3, "each row sums to 1: these are probabilities, and the loss has "
+          "its own softmax")
+    check(logits.exp().sum(-1).sub(1).abs().max() > 1e-3, "the exponentials of each row sum to 1: a log-softmax "
+          "comes too early")
 
 
 def test_every_place_counts(EncoderClassifier):
