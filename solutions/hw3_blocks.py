@@ -836,15 +836,15 @@ with after("q3_6", "q3_7"):
     print({label: [round(v, 3) for v in row.tolist()] for label, row in rows.items()})
 
 # %% [markdown]
-# And what comes of it? Twelve layers learn to copy the first token to all places, with Adam at a full rate from the first
-# step on: once pre-norm, once post-norm, and once post-norm with a warm-up of 40 steps.
+# And what comes of it? Twelve layers learn to write the mean of all tokens to every place, with Adam at a full rate from the
+# first step on: once pre-norm, once post-norm, and once post-norm with a warm-up of 40 steps.
 
 # %% tags=["training"]
 from course_utils.notebook.training import fast
 
 
 def deep_run(norm_first: bool, warmup: int, steps: int, seed: int = 0) -> list[float]:
-    """The losses of a stack of twelve layers that learns to copy the first token to every place."""
+    """The losses of a stack of twelve layers that learns to write the mean of all tokens to every place."""
     seed_everything(seed)
     layers = nn.ModuleList(EncoderLayer(32, 4, 64, norm_first=norm_first) for _ in range(12))
     optimizer = torch.optim.Adam(layers.parameters(), lr=3e-3)
@@ -855,7 +855,7 @@ def deep_run(norm_first: bool, warmup: int, steps: int, seed: int = 0) -> list[f
         y = x
         for layer in layers:
             y = layer(y)
-        loss = F.mse_loss(F.layer_norm(y, (32,)), F.layer_norm(x[:, :1], (32,)).expand_as(x))
+        loss = F.mse_loss(F.layer_norm(y, (32,)), F.layer_norm(x.mean(1, keepdim=True), (32,)).expand_as(x))
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -868,8 +868,8 @@ with after("q3_6", "q3_7"):
     n = 12 if fast() else 120
     runs = {"pre-norm": deep_run(True, 0, n), "post-norm": deep_run(False, 0, n), "post-norm, warm-up": deep_run(False, 40, n)}
     plots.curves(range(n), runs, "step", "loss", "Twelve layers, with and without warm-up", logy=True,
-                 alt="Losses of three runs of a twelve-layer stack: pre-norm falls from the start; post-norm at the full rate "
-                 "does not get going; the third curve is post-norm with a warm-up.")
+                 alt="Losses of three runs of a twelve-layer stack: pre-norm falls fastest and furthest; the two post-norm runs "
+                 "lie above it, the one with a warm-up a little lower in the end.")
 
 # %% [markdown] told="001/1.4-e-where"
 # <details><summary>What we see</summary>
@@ -877,7 +877,8 @@ with after("q3_6", "q3_7"):
 # The last layer of a post-norm stack gets a gradient of about 0.2 at **every** depth: thirty-two layers, all pulling with
 # full strength at an output that every one of them moves. In pre-norm it falls, from 0.18 at 2 layers to 0.05 at 32: about
 # like one over the root of the depth. Xiong (2020) found this, and concluded that post-norm needs a *warm-up*, small steps at
-# first, and that pre-norm can do without.
+# first, and that pre-norm can do without. In our run pre-norm ends at a loss of 0.19, post-norm at 0.44, and with a warm-up at
+# 0.41: twelve narrow layers still forgive a full rate, they only learn more slowly. Try 24 layers, or three times the rate.
 #
 # </details>
 
