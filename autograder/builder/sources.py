@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from autograder.errors import BadInput, Problem
-from autograder.numbers import HEADING, REFERENCE
+from autograder.numbers import HEADING, numbers, spelt
 from autograder.percent import PercentCell, read_percent
 from autograder.requirements import without_marks
 from autograder.write import Files
@@ -78,11 +78,12 @@ def untold_reasons(solutions: Path) -> Iterator[Problem]:
 
 def met_in(solutions: Path) -> Iterator[Met]:
     """Every item that a cell of the sources meets or tells, in the order of the page."""
+    order = numbers(solutions)
     for path in sorted(solutions.glob("hw*.py")):
         heading = ""
         for cell in read_percent(path):
             for found in HEADING.finditer(cell.source) if cell.kind == "markdown" else ():
-                heading = REFERENCE.sub(r"\1.\2", without_marks(found[3])).strip()
+                heading = spelt(without_marks(found[3]), order).strip()
             yield from _met(path, cell, heading)
 
 

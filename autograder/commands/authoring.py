@@ -36,6 +36,7 @@ def add(commands: Commands) -> None:
     verify.add_argument("--seed", type=int, default=0, help="seed of the random inputs")
     verify.add_argument("--question", help="prove this one alone")
     verify.add_argument("--draft", action="store_true", help="prove what is there and list what is missing")
+    verify.add_argument("--public-gaps", action="store_true", help="list the mistakes that pass all public checks")
     verify.add_argument("--anew", action="store_true", help="prove also what is unchanged since it was proved")
 
     requirements = command(
@@ -219,6 +220,9 @@ def _verify(options: argparse.Namespace, tell: Tell) -> Done:
     tables = verify(names, options.jobs, options.seed, options.question, options.anew, options.draft, tell)
     for table in tables:
         tell("\n".join(table.lines()))
+    gaps = [gap for table in tables for gap in table.gaps()]
+    for gap in gaps if options.public_gaps or options.question else ():
+        tell(gap)
     warnings = [str(warning) for table in tables for warning in table.homework.warnings]
     missing = [line for t in tables for line in _missing(t.homework, options.question)] if options.draft else []
     _tell_missing(missing, tell)
@@ -233,8 +237,8 @@ def _verify(options: argparse.Namespace, tell: Tell) -> Done:
         tell(f"What is there holds. {len(missing)} things are missing.")
     else:
         tell("Every mistake loses points and is named, every right variant keeps them all.")
-    rows = {table.homework.name: [asdict(row) for row in table.rows()] for table in tables}
-    facts = {"homeworks": rows, "misses": misses, "warnings": warnings}
+    rows = {t.homework.name: [asdict(row) | {"public": row.public} for row in t.rows()] for t in tables}
+    facts = {"homeworks": rows, "misses": misses, "warnings": warnings, "public_gaps": gaps}
     return Done(FAILED if misses else OK, facts | ({"missing": missing} if options.draft else {}))
 
 
