@@ -299,7 +299,7 @@ plots.diagram(
 #
 # - `encode(src, src_padding=None)`: int64 `[B, S]`, bool `[B, S]` with True = padding, to memory `[B, S, D]`;{=encode}
 # - `decode(tgt, memory, src_padding=None)`: int64 `[B, T]` and the memory to logits `[B, T, V]`, with $V$ the
-#   number of target words (`tgt_vocab`),{=decode} where row $t$ depends on the tokens $0, \dots, t$ alone{=causal} and on
+#   number of target words (`tgt_vocab`),{=decode} where row $t$ depends on the tokens $0, \dots, t$ alone {=causal} and on
 #   the memory that is not padding;{=padding}
 # - `forward(src, tgt, src_padding=None)`: both, logits `[B, T, V]`.{=forward}
 #
@@ -787,7 +787,7 @@ def greedy_decode(
 # $\ln 0.36 = -1.022$.
 #
 # Write `beam_search(model, src, src_padding, bos_id, eos_id, max_len, width, length_penalty)`, with the form of
-# result as in @q4_6:{=form} `src_padding` may be `None`,{=none-mask} no sentence notices the others{=rows} or its
+# result as in @q4_6:{=form} `src_padding` may be `None`,{=none-mask} no sentence notices the others {=rows} or its
 # padding,{=not-noticed} and the model stays as it was.{=model-stays} Searching sentence by sentence is fine.
 
 # %% question="q4_7" points=14 minutes=50 difficulty=4 uses=["q4_2", "q4_6"]
@@ -894,7 +894,7 @@ with after("q4_6", "q4_7", what="experiment"):
 # 5. after the last layer $\mathrm{norm}_d$, logits, argmax.
 #
 # Write `cached_greedy_decode(model, src, src_padding, bos_id, eos_id, max_len)` with exactly the output of
-# @q4_6,{=same-output} and in the same form: `src_padding` may be `None`,{=none-mask} no sentence notices the others{=rows}
+# @q4_6,{=same-output} and in the same form: `src_padding` may be `None`,{=none-mask} no sentence notices the others {=rows}
 # or its padding,{=not-noticed} and the model stays as it was.{=model-stays} It may rely on the names inside the model: those of @q4_2, the layers' `self_attn`, `cross_attn`, `ff`, `norm1`, `norm2`,
 # `norm3`, and the attentions' `q_proj`, `k_proj`, `v_proj`, `o_proj`, `n_heads`. Work is counted: the encoder runs
 # once,{=encoder-once} only the new word goes through the decoder's layers, and the work of a step is linear in what has
@@ -1130,9 +1130,9 @@ with after("q4_1", "q4_2", "q4_3", "q4_4", "q4_5", "q4_6", what="training run"):
 #
 # Write `evaluate_translation(model, pairs, ...)`: `pairs` is a list of (source tokens, target tokens), words and not
 # numbers; translate all sources with your `greedy_decode`, turn the outputs into words,{=greedy} and return a dict with
-# the keys{=keys} `"exact"` (0 to 1),{=exact} `"bleu"`{=bleu} and `"chrf"` (0 to 100).{=chrf} Further arguments are free if
+# the keys {=keys} `"exact"` (0 to 1),{=exact} `"bleu"`{=bleu} and `"chrf"` (0 to 100).{=chrf} Further arguments are free if
 # they have defaults; without them the vocabularies are those of the corpus, `vocabularies()`. Dropout is off while you
-# decode{=dropout} (`translate` sees to it, and cuts large sets into pieces).
+# decode {=dropout} (`translate` sees to it, and cuts large sets into pieces).
 #
 # **How this question is judged.** A small part: the function, on models of known quality. The larger part, which only
 # hidden checks can try: that your model *learned*.{~learned} If you handed in `hw4_translation.safetensors`, it is loaded into your `Transformer` with the sizes

@@ -432,14 +432,14 @@ with after("q5_3"):
 #
 # Write the module `MAPHead(d_model, n_heads, mlp_ratio=4)` with `forward(x, key_padding_mask=None)`: tokens
 # `[B, N, D]` to `[B, D]`.{=shape} The mask is bool `[B, N]`, True for padding, and padded tokens have no
-# influence.{=padding} The parts:{=parts}
+# influence.{=padding} The parts: {=parts}{=probe}{=norm}{=mlp}
 #
 # | name | what |
 # |---|---|
-# | `probe` | an `nn.Parameter` `[1, 1, D]`, the same for all images{=probe} |
+# | `probe` | an `nn.Parameter` `[1, 1, D]`, the same for all images |
 # | `attn` | a `MultiHeadAttention` with `n_heads` heads |
-# | `norm` | `nn.LayerNorm` with **`eps=1e-6`**{=norm} |
-# | `mlp` | has `fc1` (`D` to `mlp_ratio * D`) and `fc2` (back); between them the GELU **approximated by tanh**{=mlp} |
+# | `norm` | `nn.LayerNorm` with **`eps=1e-6`** |
+# | `mlp` | has `fc1` (`D` to `mlp_ratio * D`) and `fc2` (back); between them the GELU **approximated by tanh** |
 #
 # It is best to call `attn` once, with all images of the batch: then @q5_8 can listen there.
 #
@@ -548,16 +548,17 @@ plots.diagram(
 #
 # Write `ViT(image_size, patch, channels, d_model, n_heads, d_ff, n_layers, n_classes, pool="map")` with
 # `forward(images)`: `[B, C, H, W]` to logits `[B, n_classes]` (no softmax: the loss has it).{=shape} `image_size` is
-# the side of the square images that it is made for. Names and details:{=parts}
+# the side of the square images that it is made for. Names and details:
+# {=parts}{=cls-only}{=cls}{=map-only}{=layers}{=norm}{=positions}
 #
 # | name | what |
 # |---|---|
 # | `embed` | a `PatchEmbedding` |
-# | `positions` | an `nn.Parameter` `[1, N, D]` for the patches of an image of `image_size`, added to the patch tokens{=positions} |
-# | `cls` | an `nn.Parameter` `[1, 1, D]`, only for `pool="cls"`:{=cls-only} put **in front** of the patches, and it gets **no position**{=cls} |
-# | `layers` | an `nn.ModuleList` of `n_layers` `EncoderLayer(d_model, n_heads, d_ff)`, pre-norm, no dropout{=layers} |
-# | `norm` | `nn.LayerNorm` (default eps) on all tokens, **before** pooling{=norm} |
-# | `map_head` | a `MAPHead(d_model, n_heads)`, only for `pool="map"`{=map-only} |
+# | `positions` | an `nn.Parameter` `[1, N, D]` for the patches of an image of `image_size`, added to the patch tokens |
+# | `cls` | an `nn.Parameter` `[1, 1, D]`, only for `pool="cls"`: put **in front** of the patches, and it gets **no position** |
+# | `layers` | an `nn.ModuleList` of `n_layers` `EncoderLayer(d_model, n_heads, d_ff)`, pre-norm, no dropout |
+# | `norm` | `nn.LayerNorm` (default eps) on all tokens, **before** pooling |
+# | `map_head` | a `MAPHead(d_model, n_heads)`, only for `pool="map"` |
 # | `head` | `nn.Linear(d_model, n_classes)` |
 #
 # `pool` is `"cls"` (read the class token), `"gap"` (mean of the patch tokens){=gap} or `"map"`;{=map} anything else is a
@@ -955,7 +956,7 @@ with after("q5_1", "q5_2", "q5_3", "q5_4", "q5_5", "q5_6", what="training"):
 #   all of them in use.{=parameters-used} Everything else is yours. Ours: three convolutions of
 #   size 3 with 16, 32 and 32 channels, ReLU after each, max-pooling by 2 after the first two, the maximum of
 #   each channel over all places, and a linear layer; 14,378 parameters, against 69,898 of `ViT(**SMALL)`;
-# - `data_efficiency(sizes)`: for each size $n$ in the list, train a fresh{=fresh} ViT and a fresh `SmallCNN`{=both} on the
+# - `data_efficiency(sizes)`: for each size $n$ in the list, train a fresh {=fresh} ViT and a fresh `SmallCNN`{=both} on the
 #   first $n$ training digits of `mnist5k()`,{=first-n} both for the same number of steps, which is the same at every
 #   size too,{=steps} and measure their accuracy on held-out digits.{=held-out} Return a dict `{"vit": [...], "cnn":
 #   [...]}` of accuracies, in the order of `sizes`.{=result} Use your `ViT(**SMALL)`, `train_classifier` and `evaluate`. With its

@@ -1,4 +1,4 @@
-"""A training run in files beside the notebook, so that it can be stopped, continued, and shown again when it is over."""
+"""A training run in files beside the notebook, so that it can be stopped, continued and shown again."""
 
 from __future__ import annotations
 
