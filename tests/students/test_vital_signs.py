@@ -30,9 +30,9 @@ def test_what_was_written_is_told_from_what_is_still_not_as_it_should_be():
         model.positions.fill_(2.0)
         return model
 
-    signs = vital_signs(fill, "no_positions", 0)
+    signs = vital_signs(fill, 1, 0)
     assert signs["changed"] == signs["written"] == ["positions"] and not signs["order"]
-    assert vital_signs(leave, "no_positions", 0)["written"] == []
+    assert vital_signs(leave, 1, 0)["written"] == []
 
 
 def test_parameters_that_no_gradient_reaches_are_named_and_keys_biases_are_not():
