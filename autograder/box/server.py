@@ -275,6 +275,7 @@ class Server:
 
     def _turn(self, message: dict[str, Any]) -> dict[str, Any]:
         """A message to the other box, and what comes back."""
+        self._teller.flush()
         return self._ask_judge(message, self._header)
 
     # objects

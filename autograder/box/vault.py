@@ -26,7 +26,7 @@ from torch.utils._pytree import tree_map
 from torch.utils.flop_counter import flop_registry
 
 from autograder.box import protocol, wire
-from autograder.box.operations import is_allowed, is_composite
+from autograder.box.operations import ELEMENTWISE, is_allowed, is_composite, taken_apart
 from autograder.box.wire import WireError
 
 LARGEST = 2**24  # numbers of one tensor
@@ -35,6 +35,9 @@ ROOM = 2**30  # bytes of all of them
 FEW, READS = 4, 64  # numbers may be read out of small and large inputs
 OPERATIONS = 200_000  # of one call
 FACTORS = 2**20  # numbers of factors that are kept for the judge
+BROADCAST = frozenset(ELEMENTWISE.split()) | frozenset(f"{name}_" for name in ELEMENTWISE.split())
+FORMS = 4096  # of products whose work is remembered
+_counted: dict[Any, int] = {}
 STEPS = ("arange", "range")  # how many numbers they give follows from a quotient
 PRODUCTS = {"mul", "mul_", "bmm", "mm", "addmm", "baddbmm", "addbmm", "mv", "addmv", "dot", "vdot", "addcmul"}
 # Operations whose result's size follows from values: at most how many numbers it has.
@@ -79,14 +82,13 @@ def run(func: Any, args: list[Any], kwargs: dict[str, Any], tally: Tally) -> Any
     if name in BY_VALUES:
         if not BY_VALUES[name](*args, **kwargs) <= LARGEST:
             raise Refused(f"`{name}` of this is larger than a watched call may make")
-    elif _bound(args, kwargs) > LARGEST or name in STEPS:
+    elif name in STEPS or not (name in BROADCAST and _spread_over([*args, *kwargs.values()]) <= LARGEST or _bound(args, kwargs) <= LARGEST):
         _look_ahead(func, args, kwargs)
     known = {_memory(leaf) for leaf in wire.leaves((args, kwargs)) if isinstance(leaf, Tensor)}
     result = func(*args, **kwargs)
     tally.names[name] += 1
-    formula = flop_registry.get(func.overloadpacket)
-    if formula is not None:
-        tally.flops += int(formula(*args, **kwargs, out_val=result))
+    if func.overloadpacket in flop_registry:
+        tally.flops += _flops(func, args, kwargs, result)
     for leaf in wire.leaves(result):
         if isinstance(leaf, Tensor) and _memory(leaf) not in known:
             tally.largest = max(tally.largest, leaf.numel())
@@ -111,7 +113,7 @@ class _Counting(TorchDispatchMode):
         kwargs = kwargs or {}
         if is_composite(func):
             with self:
-                return func.decompose(*args, **kwargs)
+                return taken_apart(func, args, kwargs)
         return run(func, list(args), kwargs, self._tally)
 
 
@@ -121,6 +123,28 @@ def counted() -> Iterator[Tally]:
     tally = Tally()
     with torch.inference_mode(), _Counting(tally):
         yield tally
+
+
+def _flops(func: Any, args: list[Any], kwargs: dict[str, Any], result: Any) -> int:
+    """Of a product, by torch's own formula, which is asked again only for sizes that it has not been asked for."""
+    formula = flop_registry[func.overloadpacket]
+    tensors = [x for x in args if isinstance(x, Tensor)]
+    if not kwargs.keys() - {"beta", "alpha"} and len(tensors) == len(args):
+        key = func.overloadpacket, *[x.shape for x in tensors]
+        if key not in _counted:
+            if len(_counted) >= FORMS:
+                _counted.clear()
+            _counted[key] = int(formula(*args, **kwargs, out_val=result))
+        return _counted[key]
+    return int(formula(*args, **kwargs, out_val=result))
+
+
+def _spread_over(args: list[Any]) -> int:
+    """How many numbers there are where tensors are spread over each other."""
+    count, tensors = 1, [x.shape for x in args if isinstance(x, Tensor)]
+    for axis in range(1, max(map(len, tensors), default=0) + 1):
+        count *= max(shape[-axis] for shape in tensors if len(shape) >= axis)
+    return count
 
 
 def _bound(args: Any, kwargs: Any) -> int:
@@ -175,6 +199,7 @@ class Vault:
     def __init__(self) -> None:
         self.tally = Tally()
         self._request: list[Tensor] = []  # the tensors of the request at hand
+        self._given: list[int] = []  # the numbers that its results are to have
         self._last = 0  # numbers are not used again: code may keep what it made in an earlier call
         self._tensors: dict[int, Tensor] = {}
         self._secret: dict[int, bool] = {}  # memory -> whether what the judge has put in could be read off it
@@ -236,7 +261,11 @@ class Vault:
         """The reply to a request of the box's; whatever goes wrong becomes a reply too."""
         try:
             with torch.inference_mode():
-                reply = [True, self._answer(self._read(data))]
+                reply: list[Any] = []
+                for request in self._requests(data):  # the box waits for the answer to the last one
+                    reply = [True, self._answer(request)]
+                if not reply:
+                    raise WireError("no request")
             return msgpack.packb(reply, default=wire.plain)
         except Refused as error:
             return self._refusal(error)
@@ -257,23 +286,28 @@ class Vault:
         if not self._going_on and not (request[0] == "read" and not self._is_secret([request[1]])):
             raise WireError("no watched call is going on")
         match request:
-            case ["run", str(name), str(overload), list(args), dict(kwargs), list(gone)]:
+            case ["run", str(name), str(overload), list(args), dict(kwargs), list(gone), *expected]:
                 for number in gone:
                     self._tensors.pop(number, None)
-                return self._run(name, overload, args, kwargs)
+                return self._run(name, overload, args, kwargs, *expected)
             case ["read", Tensor() as tensor]:
                 self._note_read(tensor.numel(), [tensor])
                 return wire.numbers(tensor.resolve_conj().resolve_neg())
             case ["settle", Tensor() as tensor]:
                 return wire.new(self._keep(tensor, self._is_secret([tensor])), tensor)
-            case ["bring", Tensor() as tensor]:
+            case ["bring", Tensor() as tensor, int(number)]:
                 self._note_brought(tensor.numel())
-                return wire.new(self._keep(tensor, False), tensor)
-            case ["own", Tensor() as tensor]:  # a parameter or buffer of a module that the judge has asked for
-                return wire.new(self._keep(tensor, False), tensor)
+                self._named(number)
+                return self._keep(tensor, False)
+            case ["own", Tensor() as tensor, int(number)]:  # a part of a module that the judge has asked for
+                self._named(number)
+                return self._keep(tensor, False)
         raise WireError("a request that is none")
 
-    def _run(self, name: str, overload: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    def _run(
+        self, name: str, overload: str, args: list[Any], kwargs: dict[str, Any], expected: list[Any] | None = None
+    ) -> Any:
+        """The result of an operation; of the form that is `expected` where the box has not waited to learn it."""
         packet = getattr(torch.ops.aten, name, None)
         func = getattr(packet, overload, None) if isinstance(packet, torch._ops.OpOverloadPacket) else None
         if not isinstance(func, torch._ops.OpOverload):
@@ -284,11 +318,34 @@ class Vault:
         if self._factors and name in PRODUCTS:
             self._note_factors(args)
         result = run(func, args, kwargs, self.tally)
+        if expected:
+            result = self._formed(result, expected)
         leaves = wire.leaves((args, kwargs))
         given = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
         if torch.Tag.dynamic_output_shape in func.tags and (name != "index" or any(map(_is_mask, args[1]))):
             self._note_read(1, given)  # the result's shape tells something
         return self._lower(result, leaves, given, self._is_secret(given))
+
+    def _formed(self, result: Any, expected: list[Any]) -> Any:
+        """A result as the box takes it to be, under the numbers that it gives."""
+        results = result if isinstance(result, tuple) else (result,)
+        formed = []
+        for one, (number, code, shape, strides) in zip(results, expected, strict=True):
+            if not isinstance(one, Tensor) or (wire.CODES[one.dtype], list(one.shape)) != (code, shape):
+                raise WireError("a result of another form than was expected")
+            if list(one.stride()) != strides or one.storage_offset():
+                if 1 + sum((n - 1) * step for n, step in zip(shape, strides, strict=True)) > max(one.numel(), 1):
+                    raise WireError("a result of another form than was expected")
+                one = torch.empty_strided(shape, strides, dtype=one.dtype).copy_(one)
+            self._named(number)
+            formed.append(one)
+        return tuple(formed) if isinstance(result, tuple) else formed[0]
+
+    def _named(self, number: int) -> None:
+        """The next tensor that is kept gets this number."""
+        if type(number) is not int or not wire.OWN_NUMBERS <= number < 2**63 or number in self._tensors:
+            raise WireError("a number that a box may not give")
+        self._given.append(number)
 
     def _is_secret(self, tensors: list[Tensor]) -> bool:
         return any(self._secret.get(_memory(tensor), True) for tensor in tensors)
@@ -307,9 +364,21 @@ class Vault:
             self._note_read(1, given)
         return value
 
-    def _read(self, data: bytes) -> Any:
-        self._request = []
-        return msgpack.unpackb(data, ext_hook=self._lift, strict_map_key=True, max_ext_len=wire.MAX_BYTES)
+    def _requests(self, data: bytes) -> Iterator[Any]:
+        """One after the other, each read when those before it are answered: it may name what they have made."""
+        unpacker = msgpack.Unpacker(
+            ext_hook=self._lift, strict_map_key=True, max_ext_len=wire.MAX_BYTES, max_buffer_size=wire.MAX_BYTES
+        )
+        unpacker.feed(data)
+        while True:
+            self._request, self._given = [], []
+            try:
+                request = unpacker.unpack()
+            except msgpack.OutOfData:
+                if unpacker.tell() < len(data):
+                    raise WireError("a request that is none") from None
+                return
+            yield request
 
     def _lift(self, code: int, data: bytes) -> Any:
         if code == wire.HANDLE:
@@ -339,9 +408,12 @@ class Vault:
             self._room = sum({_memory(x): x.untyped_storage().nbytes() for x in self._tensors.values()}.values())
             if self._room > ROOM:
                 raise Refused(f"it holds more than {ROOM >> 20} MB at a time")
-        self._last += 1
-        self._tensors[self._last] = tensor
-        return self._last
+        if self._given:
+            number = self._given.pop(0)
+        else:
+            number = self._last = self._last + 1
+        self._tensors[number] = tensor
+        return number
 
     def _note_read(self, count: int, given: list[Tensor]) -> None:
         if not self._is_secret(given):
