@@ -344,8 +344,9 @@ class Teller:
             forms += (kind, value)
             return msgpack.ExtType(wire.DEVICE, b"") if kind is torch.device else value
         if isinstance(value, Tensor):
-            held = value
-            if not isinstance(value, Held):
+            if isinstance(value, Held):
+                held = value
+            else:
                 if value.dim() and not self._across:
                     raise RuntimeError(
                         f"Expected all tensors to be on the same device, but found at least two devices, {self.device} "

@@ -79,7 +79,6 @@ class Server:
             "call": self._call,
             "method": self._method,
             "backward": self._backward,
-            "watch": self._watch,
             "call watched": self._call_watched,
             "take": self._take,
             "files": self._files,
@@ -122,6 +121,8 @@ class Server:
             torch.default_generator.manual_seed(message["seed"])  # torch.manual_seed is slow: it walks the stack
             np.random.seed(message["seed"] % 2**32)
             random.seed(message["seed"])
+        if "watch" in message:
+            self._watch(message["watch"])
         for number in message.get("release", ()):
             self._graphs.pop(number, None)
         for number in message.get("drop", ()):
@@ -206,11 +207,10 @@ class Server:
         torch.autograd.backward([pair[0] for pair in pairs], [pair[1] for pair in pairs], retain_graph=True)
         return {"value": [torch.zeros_like(leaf) if leaf.grad is None else leaf.grad for leaf in inputs]}
 
-    def _watch(self, message: dict[str, Any], _: list[Tensor]) -> dict[str, Any]:
+    def _watch(self, device: str) -> None:
         """From here on handles are of a new session, or of none."""
         self._teller.give_back()
-        self._teller = Teller(self._ask_vault, message["device"])
-        return {"value": None}
+        self._teller = Teller(self._ask_vault, device)
 
     def _call_watched(self, message: dict[str, Any], _: list[Tensor]) -> dict[str, Any]:
         """A call with handles in the place of tensors."""

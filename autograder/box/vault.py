@@ -82,7 +82,7 @@ def run(func: Any, args: list[Any], kwargs: dict[str, Any], tally: Tally) -> Any
     if name in BY_VALUES:
         if not BY_VALUES[name](*args, **kwargs) <= LARGEST:
             raise Refused(f"`{name}` of this is larger than a watched call may make")
-    elif name in STEPS or not (name in BROADCAST and _spread_over([*args, *kwargs.values()]) <= LARGEST or _bound(args, kwargs) <= LARGEST):
+    elif name in STEPS or (_spread_over(args, kwargs) if name in BROADCAST else _bound(args, kwargs)) > LARGEST:
         _look_ahead(func, args, kwargs)
     known = {_memory(leaf) for leaf in wire.leaves((args, kwargs)) if isinstance(leaf, Tensor)}
     result = func(*args, **kwargs)
@@ -139,9 +139,9 @@ def _flops(func: Any, args: list[Any], kwargs: dict[str, Any], result: Any) -> i
     return int(formula(*args, **kwargs, out_val=result))
 
 
-def _spread_over(args: list[Any]) -> int:
+def _spread_over(args: list[Any], kwargs: dict[str, Any]) -> int:
     """How many numbers there are where tensors are spread over each other."""
-    count, tensors = 1, [x.shape for x in args if isinstance(x, Tensor)]
+    count, tensors = 1, [x.shape for x in (*args, *kwargs.values()) if isinstance(x, Tensor)]
     for axis in range(1, max(map(len, tensors), default=0) + 1):
         count *= max(shape[-axis] for shape in tensors if len(shape) >= axis)
     return count
@@ -224,10 +224,18 @@ class Vault:
             case "count":
                 self._going_on = False  # what goes on in the box after its call is of no account
                 tally, self.tally = self.tally, Tally()
-                return tally.to_data() | {"changed": self._changed()}
+                fetched = self._fetched(message.get("handles", []))
+                return tally.to_data() | {"changed": self._changed(), "fetched": fetched}
             case "fetch":
                 return [_whole(self._tensors[number]) for number in message["handles"]]
         raise WireError(f"no operation {message['op']}")
+
+    def _fetched(self, handles: list[int]) -> list[Tensor] | None:
+        """The tensors of these numbers; none where they cannot all be had."""
+        try:
+            return [_whole(self._tensors[number]) for number in handles]
+        except (KeyError, WireError):
+            return None
 
     def begin(self, seed: int, reads: int | None, brings: int, factors: bool = False) -> None:
         """Forget what the judge has put in and what came of it.

@@ -10,20 +10,20 @@ result is real: compare it too.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from torch import Tensor
-from torch.utils._pytree import tree_leaves
+from torch.utils._pytree import tree_leaves, tree_map_only
 
 from autograder.box.channel import NO_ANSWER
 from autograder.box.protocol import Kept
 from autograder.judge.faults import checked, one_line
-from autograder.judge.proxies import ModuleProxy, Student, lower
-from autograder.judge.verdicts import StudentCrash, StudentError, StudentFault
-from course_utils.checking.compare import NotAnswered, Wrong
+from autograder.judge.proxies import ModuleProxy, Student, lower, tensors_in
+from autograder.judge.verdicts import StudentCrash, StudentError
+from course_utils.checking.compare import Wrong
 
 BRINGS = 256  # numbers that a call may bring in: how honest code builds a mask
 
@@ -57,7 +57,7 @@ class Session:
         self._inputs: dict[int, str] = {}  # number in the vault -> the argument that it is
         self._taken: dict[int, ModuleProxy] = {}
         self.ask_vault({"op": "begin", "seed": seed, "reads": reads, "brings": brings, "factors": factors})
-        student.ask({"op": "watch", "device": device})
+        student.watched_on = device
 
     def call(self, target: Any, *args: Any, opaque: str = "none", **kwargs: Any) -> Seen:
         """One watched call; `Wrong` where it cannot be believed, or has changed its inputs.
@@ -66,6 +66,7 @@ class Session:
         """
         self.ask_vault({"op": "resume"})
         self._take(target)
+        self._hold([args, kwargs])
         message = {
             "op": "call watched",
             "target": lower(target),
@@ -80,7 +81,8 @@ class Session:
             if refused := self._count()["refused"]:
                 raise Wrong(f"in a watched call {one_line(checked(refused, str))}") from None
             raise
-        told = self._count()
+        value = reply["value"]
+        told = self._count([leaf.number for leaf in tree_leaves(value) if type(leaf) is Kept])
         if told["refused"]:
             raise Wrong(f"in a watched call {one_line(checked(told['refused'], str))}")
         if told["changed"]:
@@ -89,23 +91,30 @@ class Session:
         numbers = {name: told[name] for name in ("flops", "largest", "made", "read", "brought")}
         if not all(type(number) is int and number >= 0 for number in numbers.values()):
             raise StudentCrash(NO_ANSWER)
-        value, wholes = reply["value"], frozenset(map(str, checked(reply.get("wholes"), list)))
+        wholes = frozenset(map(str, checked(reply.get("wholes"), list)))
         strays = sum(isinstance(leaf, Tensor) for leaf in tree_leaves(value))
-        result = self._student.lift(self._fetched(value), "result")
+        fetched = iter(checked(told["fetched"], list))
+        result = self._student.lift(tree_map_only(Kept, lambda _: next(fetched), value), "result")
         factors = tuple(checked(told["factors"], list))
         return Seen(result, **numbers, names=dict(told["names"]), wholes=wholes, strays=strays, factors=factors)
 
     def load(self, module: ModuleProxy, state: Mapping[str, Tensor]) -> None:
         """Give a module weights that no box ever has: its parameters of these names become handles of them."""
         self.ask_vault({"op": "resume"})
+        self._hold(state)
         kept = {name: self._put(value, f"parameter {name}") for name, value in state.items()}
         self._student.ask({"op": "take", "target": module._target, "state": kept})
         self._taken[id(module)] = module
 
+    def _hold(self, value: Any) -> None:
+        """Put all tensors of a value into the vault."""
+        tensors = [tensor.detach() for tensor in tensors_in(value)]
+        self._held = iter(checked(self.ask_vault({"op": "hold", "tensors": tensors}), list) if tensors else [])
+
     def _put(self, value: Any, name: str) -> Any:
-        """An argument with its tensors put into the vault."""
+        """An argument with its tensors, which were put into the vault, by their numbers there."""
         if isinstance(value, Tensor):
-            (number,) = checked(self.ask_vault({"op": "hold", "tensors": [value.detach()]}), list)
+            number = next(self._held)
             self._inputs[number] = name
             kept = value.detach().contiguous()
             return Kept(number, kept.dtype, tuple(kept.shape), tuple(kept.stride()))
@@ -124,18 +133,7 @@ class Session:
 
     def close(self) -> None:
         """Give modules their own parameters back."""
-        with suppress(NotAnswered, StudentFault):
-            self._student.ask({"op": "watch", "device": "cpu"})
-
-    def _fetched(self, value: Any) -> Any:
-        if type(value) is Kept:
-            (tensor,) = checked(self.ask_vault({"op": "fetch", "handles": [value.number]}), list)
-            return tensor
-        if isinstance(value, list | tuple):
-            return type(value)(self._fetched(item) for item in value)
-        if isinstance(value, dict):
-            return {key: self._fetched(item) for key, item in value.items()}
-        return value
+        self._student.watched_on = "cpu"
 
     @contextmanager
     def _heard_by_the_relay(self) -> Iterator[None]:
@@ -149,8 +147,9 @@ class Session:
         finally:
             self._relay.session = None
 
-    def _count(self) -> dict[str, Any]:
-        told = checked(self.ask_vault({"op": "count"}), dict)
+    def _count(self, handles: Sequence[int] = ()) -> dict[str, Any]:
+        """What was done since this was last asked, and the tensors of these numbers."""
+        told = checked(self.ask_vault({"op": "count", "handles": list(handles)}), dict)
         return told if self._relay is None else self._relay.counted(told)
 
     def ask_vault(self, message: dict[str, Any]) -> Any:
