@@ -395,6 +395,9 @@ class Making(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
+        for value in args:
+            if isinstance(value, Held):
+                return self._teller.run(func, args, kwargs)
         leaves = wire.leaves((args, kwargs))
         if any(isinstance(leaf, Held) for leaf in leaves):
             return self._teller.run(func, args, kwargs)
@@ -524,6 +527,8 @@ def _makes(func: Any) -> bool:
 
 
 def _teller_of(args: Any, kwargs: Any) -> Teller:
+    if args and isinstance(args[0], Held):
+        return args[0].teller
     return next(x.teller for x in wire.leaves((args, kwargs)) if isinstance(x, Held))
 
 

@@ -76,20 +76,21 @@ class Tally:
 
 def run(func: Any, args: list[Any], kwargs: dict[str, Any], tally: Tally) -> Any:
     """One operation, where it is on the list and its result is not too large; counted."""
+    leaves = wire.leaves((args, kwargs))
     name = func.overloadpacket.__name__
     if not is_allowed(func):
         raise Refused(f"it asks for torch's `{name}`, which is not run there")
     if name in BY_VALUES:
         if not BY_VALUES[name](*args, **kwargs) <= LARGEST:
             raise Refused(f"`{name}` of this is larger than a watched call may make")
-    elif name in STEPS or (_spread_over(args, kwargs) if name in BROADCAST else _bound(args, kwargs)) > LARGEST:
+    elif name in STEPS or (_spread_over(leaves) if name in BROADCAST else _bound(leaves)) > LARGEST:
         _look_ahead(func, args, kwargs)
-    known = {_memory(leaf) for leaf in wire.leaves((args, kwargs)) if isinstance(leaf, Tensor)}
+    known = {_memory(leaf) for leaf in leaves if isinstance(leaf, Tensor)}
     result = func(*args, **kwargs)
     tally.names[name] += 1
     if func.overloadpacket in flop_registry:
         tally.flops += _flops(func, args, kwargs, result)
-    for leaf in wire.leaves(result):
+    for leaf in (result,) if isinstance(result, Tensor) else wire.leaves(result):
         if isinstance(leaf, Tensor) and _memory(leaf) not in known:
             tally.largest = max(tally.largest, leaf.numel())
             tally.made += leaf.numel()
@@ -139,20 +140,20 @@ def _flops(func: Any, args: list[Any], kwargs: dict[str, Any], result: Any) -> i
     return int(formula(*args, **kwargs, out_val=result))
 
 
-def _spread_over(args: list[Any], kwargs: dict[str, Any]) -> int:
+def _spread_over(leaves: list[Any]) -> int:
     """How many numbers there are where tensors are spread over each other."""
-    count, tensors = 1, [x.shape for x in (*args, *kwargs.values()) if isinstance(x, Tensor)]
+    count, tensors = 1, [x.shape for x in leaves if isinstance(x, Tensor)]
     for axis in range(1, max(map(len, tensors), default=0) + 1):
         count *= max(shape[-axis] for shape in tensors if len(shape) >= axis)
     return count
 
 
-def _bound(args: Any, kwargs: Any) -> int:
+def _bound(leaves: list[Any]) -> int:
     """No result has more numbers than this, as a rule far fewer: sizes multiply, and lengths are at most added to."""
     bound = 1
-    for leaf in wire.leaves((args, kwargs)):
+    for leaf in leaves:
         if isinstance(leaf, Tensor):
-            bound *= math.prod(max(size, 1) for size in leaf.shape)
+            bound *= leaf.numel() or math.prod(max(size, 1) for size in leaf.shape)
         elif type(leaf) is int:
             bound *= abs(leaf) + 1
         elif type(leaf) is float:
