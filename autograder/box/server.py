@@ -399,6 +399,8 @@ def _changes(
 
     `changed` holds the ids of the tensors and arrays with other bytes; containers are held against the message's own.
     """
+    if next(_differences("", [message["args"], message["kwargs"]], [args, kwargs], changed), None) is None:
+        return
     try:
         called = function.forward if isinstance(function, torch.nn.Module) else function  # not `args`, but its names
         parameters = inspect.signature(called).parameters.values()
