@@ -15,6 +15,8 @@ from autograder.grading.levels import TEACHING, tells_mistake, told
 from autograder.grading.seeds import seedless
 from autograder.homework import Homework
 from autograder.judge.results import QuestionResult, Report
+from autograder.judge.verdicts import Verdict
+from course_utils.explain.sentences import told_once
 
 MAX_PRINTED = 4_000  # characters of printed output shown
 
@@ -76,6 +78,9 @@ def feedback_page(data: dict[str, Any]) -> str:
 
 def _question(result: QuestionResult, outcome: Outcome, homework: Homework, level: str) -> dict[str, Any]:
     diagnosis = result.diagnosis if tells_mistake(result.cases, level) else None
+    second = diagnosis.second if diagnosis else None
+    lost = [case for case in result.cases if case.verdict is not Verdict.PASSED]
+    messages = dict(zip((case.case for case in lost), told_once(told(case, level)[1] for case in lost), strict=True))
     return {
         "question": result.question,
         "title": homework.titles.get(result.question, ""),
@@ -92,6 +97,9 @@ def _question(result: QuestionResult, outcome: Outcome, homework: Homework, leve
         "comment": result.comment,
         "mistake": diagnosis.label if diagnosis else None,
         "hint": diagnosis.hint if diagnosis else None,
+        "second": {"mistake": second.label, "hint": second.hint} if second else None,
+        "by_cases": result.by_cases,
+        "once": _once(result) if diagnosis and result.costs_once and not result.by_person else "",
         "cases": [
             {
                 "id": f"{outcome.student}/{case.case}",
@@ -100,13 +108,22 @@ def _question(result: QuestionResult, outcome: Outcome, homework: Homework, leve
                 "public": case.public,
                 "weight": case.weight,
                 "verdict": verdict,
-                "message": message,
+                "message": messages.get(case.case, message),
                 "waived": asdict(result.waived[case.case]) if case.case in result.waived else None,
             }
             for case in result.cases
             for verdict, message in [told(case, level)]
         ],
     }
+
+
+def _once(result: QuestionResult) -> str:
+    """What the named mistakes cost together, where they explain everything that failed."""
+    failed, mistakes = len(result.failed), len(result.diagnosis.all) if result.diagnosis else 0
+    checks = "the failed check" if failed == 1 else f"all {failed} failed checks"
+    who = "One mistake explains" if mistakes == 1 else "Two mistakes explain"
+    cost = f"{round(result.points - result.judged, 2):g} of {result.points:g} points"
+    return f"{who} {checks}. {'It costs' if mistakes == 1 else 'Together they cost'} {cost}."
 
 
 @cache

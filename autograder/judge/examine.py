@@ -30,12 +30,11 @@ def examine(
     seat: Seat,
     questions: Iterable[Question] | None = None,
     seed: int = 0,
-    to_the_end: bool = True,
     public_only: bool = False,
     help_allowed: bool = True,
     right: Collection[str] = (),
 ) -> list[QuestionResult]:
-    """The results of the questions; unless `to_the_end`, a question's cases after the first that fails are left out.
+    """The results of the questions.
 
     Where earlier answers may be to blame for what fails, the cases are tried again with the reference's in their place;
     those in `right` are known not to be.
@@ -45,13 +44,16 @@ def examine(
         chosen = [case for case in exam.of_question(question.id) if case.public or not public_only]
         seat.use(question.limits)
         _ready(seat)
-        cases = _sit_all(exam, question, chosen, seat, seed, to_the_end)
+        cases = _sit_all(exam, question, chosen, seat, seed)
         if help_allowed and (parts := _suspects(question, results, right, cases)):
             cases = _sit_again(exam, cases, seat, seed, question, parts)
         wrong = any(case.verdict in (Verdict.FAILED, Verdict.ERROR) for case in cases)
         named = [case.mistake for case in cases if case.mistake]
+        failed = [case.case for case in cases if case.verdict is not Verdict.PASSED]
         seat.use(question.limits)  # the student's own parts, after a second try with the reference's
-        diagnosis = _diagnose(diagnostician, question.id, seat, named) if wrong and not seat.out_of_time else None
+        diagnosis = None
+        if wrong and not seat.out_of_time:
+            diagnosis = _diagnose(diagnostician, question.id, seat, named, failed)
         if wrong:
             seat.renew()  # who knows what a wrong answer has left behind
         results.append(QuestionResult(question.id, question.points, tuple(cases), diagnosis))
@@ -115,9 +117,7 @@ def _ready(seat: Seat) -> None:
         pass  # the first case meets it too, and is tried again
 
 
-def _sit_all(
-    exam: Exam, question: Question, cases: list[Case], seat: Seat, seed: int, to_the_end: bool
-) -> list[CaseResult]:
+def _sit_all(exam: Exam, question: Question, cases: list[Case], seat: Seat, seed: int) -> list[CaseResult]:
     results: list[CaseResult] = []
     lost: list[tuple[Case, CaseResult]] = []
     for case in cases:
@@ -133,8 +133,6 @@ def _sit_all(
             ruling = Ruling(lost[-1][1].verdict, "not run: earlier cases of this question lost the box")
             result = exam.record(case, seed, ruling)
         results.append(result)
-        if not to_the_end and result.verdict is not Verdict.PASSED:
-            break
     return results
 
 
@@ -148,10 +146,12 @@ def _sit(exam: Exam, case: Case, seat: Seat, seed: int) -> CaseResult:
     return result
 
 
-def _diagnose(diagnostician: Diagnostician, question: str, seat: Seat, named: list[str]) -> Diagnosis | None:
+def _diagnose(
+    diagnostician: Diagnostician, question: str, seat: Seat, named: list[str], failed: list[str]
+) -> Diagnosis | None:
     """The mistake that fits; none where the box is lost while looking."""
     try:
-        return diagnostician.diagnose(question, seat.student(), named)
+        return diagnostician.diagnose(question, seat.student(), named, failed)
     except (NotAnswered, StudentFault, Infrastructure):
         seat.renew()
         return None

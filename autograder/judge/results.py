@@ -34,10 +34,22 @@ class CaseResult:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """A known mistake that fits an answer, with the hint that a student reads."""
+    """A known mistake that fits an answer, with the hint that a student reads.
+
+    `exact`: the outputs are the mistake's wherever those differ from the right ones. `fails`: the cases that the
+    answer fails and that the mistake itself fails too. `second`: another one, where two together explain the answer.
+    """
 
     label: str
     hint: str
+    exact: bool = False
+    fails: tuple[str, ...] = ()
+    second: Diagnosis | None = None
+
+    @property
+    def all(self) -> tuple[Diagnosis, ...]:
+        """This mistake, and the second one if there is any."""
+        return (self,) if self.second is None else (self, self.second)
 
 
 @dataclass(frozen=True)
@@ -72,6 +84,7 @@ class QuestionResult:
     waived: Mapping[str, Waiver] = field(default_factory=dict)  # by case
     bonus: bool = False  # earns points beyond those of the homework
     outdated: bool = False  # the cases are of an earlier suite or file, and count until it is graded again
+    price: float | None = None  # what the mistakes that were named cost, as a share of the points; None: not counted
 
     @property
     def graded(self) -> bool:
@@ -95,6 +108,16 @@ class QuestionResult:
 
     @property
     def judged(self) -> float:
+        """The points that the answer earns: those of its cases, or all but the price of what explains each failed one.
+
+        The better of the two. Wrong in one way costs once, however many cases look at it.
+        """
+        if self.price is None or not self.explained:
+            return self.by_cases
+        return max(self.by_cases, round(self.points * max(0.0, 1 - self.price), 2))
+
+    @property
+    def by_cases(self) -> float:
         """The points that the cases earn.
 
         Those that could not run for our own fault are left out of the account, and so are waived ones that failed.
@@ -103,6 +126,30 @@ class QuestionResult:
         total = sum(case.weight for case in counted)
         earned = sum(case.weight for case in counted if self._passed(case))
         return round(self.points * earned / total, 2) if total else 0.0
+
+    @property
+    def failed(self) -> tuple[CaseResult, ...]:
+        """The cases that cost points."""
+        return tuple(case for case in self.cases if self._counts(case) and not self._passed(case))
+
+    @property
+    def explained(self) -> bool:
+        """Whether the mistakes that were named exactly explain every failed case: they fail the same ones themselves.
+
+        A case that did not come to an end is explained by nothing, and neither is one that our own fault kept away.
+        """
+        if self.diagnosis is None or not self.failed:
+            return False
+        known = {name for mistake in self.diagnosis.all if mistake.exact for name in mistake.fails}
+        ended = all(case.verdict in (Verdict.FAILED, Verdict.ERROR) for case in self.failed)
+        ran = all(case.verdict is not Verdict.INFRASTRUCTURE for case in self.cases)
+        exact = all(mistake.exact for mistake in self.diagnosis.all)
+        return exact and ended and ran and all(case.case in known for case in self.failed)
+
+    @property
+    def costs_once(self) -> bool:
+        """Whether the price of the mistakes decides the score, and not the number of failed cases."""
+        return self.price is not None and self.explained and self.judged > self.by_cases
 
     @property
     def complete(self) -> bool:
