@@ -98,7 +98,7 @@ class Held(Tensor):
             with torch.inference_mode():  # so no gradient can be recorded
                 made = Tensor._make_wrapper_subclass(cls, shape, strides=strides, dtype=dtype, device=teller.device)
         made.teller, made.number, made.offset, made.is_view = teller, number, offset, is_view
-        made.token = token or Token(teller.gone, number)
+        made.token = token or Token(teller._gone, number)
         return made
 
     def __init__(self, *_: Any, **__: Any) -> None:
@@ -173,7 +173,7 @@ class Teller:
         self._lock = threading.RLock()
         self.device = torch.device(device)
         self.closed = True
-        self.gone: list[int] = []  # tensors of which there are no handles any more
+        self._gone: list[int] = []  # tensors of which there are no handles any more
         self._waiting: list[bytes] = []  # what was asked for and is yet to be sent
         self._inputs: dict[int, Token] = {}
         self._brought: dict[int, tuple[Any, int, Held]] = {}  # a local tensor's id -> itself, its version, its handle
@@ -307,8 +307,8 @@ class Teller:
         return Held(self, number, dtype, shape, strides, token=token)
 
     def _forgotten(self) -> list[int]:
-        gone = self.gone[:]
-        del self.gone[: len(gone)]
+        gone = self._gone[:]
+        del self._gone[: len(gone)]
         return gone
 
     def _later(self, request: Any) -> None:
@@ -463,6 +463,8 @@ def watching(teller: Teller) -> Iterator[None]:
         return array.held if isinstance(array, HeldArray) else from_numpy(array)
 
     teller.closed = False
+    one_dnn = torch._C._get_mkldnn_enabled()
+    torch._C._set_mkldnn_enabled(False)  # recurrent layers step by step
     torch.backends.mha.set_fastpath_enabled(False)  # not by one operation that would hide all others, nor is attention
     torch.from_numpy = from_held  # type: ignore[assignment]  # no mode hears of it
     torch.__future__.set_overwrite_module_params_on_conversion(True)  # a handle cannot become one of another dtype
@@ -477,6 +479,7 @@ def watching(teller: Teller) -> Iterator[None]:
         teller.flush()
     finally:
         teller.closed = True
+        torch._C._set_mkldnn_enabled(one_dnn)
         torch.backends.mha.set_fastpath_enabled(fast)
         torch.from_numpy = from_numpy
         torch.__future__.set_overwrite_module_params_on_conversion(not in_place)

@@ -229,6 +229,7 @@ class Server:
     def _take(self, message: dict[str, Any], _: list[Tensor]) -> dict[str, Any]:
         """Have the numbers of a module's parameters and buffers kept in the vault."""
         self._teller.take(self._resolve(message["target"]), self._resolve(message["state"]))
+        self._teller.flush()
         return {"value": None}
 
     def _method(self, message: dict[str, Any], _: list[Tensor]) -> dict[str, Any]:

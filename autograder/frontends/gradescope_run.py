@@ -129,7 +129,7 @@ def _tests(question: dict[str, Any], settings: Settings) -> list[dict[str, Any]]
         tests.append(
             {
                 "name": f"{name}: {case['sentence']}",
-                "score": most if passed else 0,
+                "score": most if passed else round(most * case.get("credit", 0.0), 4),  # a part: with others
                 "max_score": most,
                 "status": "passed" if passed else "failed",
                 "output": "" if passed else case_line(case),

@@ -222,8 +222,9 @@ def _assumptions(record: dict[str, Any]) -> tuple[Assumption, ...]:
 
 
 def _case(record: dict[str, Any]) -> CaseResult:
-    fields = {name: record[name] for name in CaseResult.__dataclass_fields__}
-    return CaseResult(**fields | {"verdict": Verdict(record["verdict"]), "helped": tuple(record["helped"])})
+    fields = {name: record[name] for name in CaseResult.__dataclass_fields__ if name != "again"}
+    told = {"helped": tuple(record["helped"]), "again": tuple(record.get("again", ()))}
+    return CaseResult(**fields | {"verdict": Verdict(record["verdict"]), **told})
 
 
 def _diagnosis(told: dict[str, Any]) -> Diagnosis:

@@ -49,7 +49,7 @@ class Candidate:
         deadline = time.monotonic() + limits.wall_submission
         while True:
             box = self._boxes.open(limits)
-            student = Student(box.channel, wall=limits.wall)
+            student = Student(box.channel, wall=limits.wall, autograd=bool(limits.autograd))
             try:
                 if self._relay is not None:
                     student.relay = self._relay

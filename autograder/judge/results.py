@@ -26,6 +26,7 @@ class CaseResult:
     seconds: float
     detail: str = ""  # for staff: what the test itself stumbled over
     helped: tuple[str, ...] = ()  # earlier questions whose reference answers stood in for the student's
+    again: tuple[str, ...] = ()  # the same where it was tried again, whatever came out: such cases count together
 
     def to_json(self) -> dict[str, Any]:
         """The record as plain data."""
@@ -69,6 +70,7 @@ class Waiver:
 
 
 FULL, DROP = "full", "drop"  # how a case is waived
+PARTS = 3  # cases that were tried again earn none of their points, one part, two, or all
 
 
 @dataclass(frozen=True)
@@ -124,8 +126,26 @@ class QuestionResult:
         """
         counted = [case for case in self.cases if self._counts(case)]
         total = sum(case.weight for case in counted)
-        earned = sum(case.weight for case in counted if self._passed(case))
+        earned = sum(case.weight * self.credit(case) for case in counted)
         return round(self.points * earned / total, 2) if total else 0.0
+
+    def credit(self, case: CaseResult) -> float:
+        """The share of its weight that a case earns: all or nothing, or what those tried again earn together."""
+        return self.together if case.again else float(self._passed(case))
+
+    @property
+    def together(self) -> float:
+        """The share that the cases earn which were tried again with the reference's earlier answers.
+
+        All where all pass, else the nearest part below. One verdict for each would be as many bits to whoever lets
+        them depend on what the reference says; so there are two in a question.
+        """
+        tried = [case for case in self.cases if case.again and self._counts(case)]
+        weight = sum(case.weight for case in tried)
+        passed = sum(case.weight for case in tried if self._passed(case))
+        if not weight or all(map(self._passed, tried)):
+            return 1.0
+        return min(round(PARTS * passed / weight), PARTS - 1) / PARTS
 
     @property
     def failed(self) -> tuple[CaseResult, ...]:

@@ -52,6 +52,7 @@ class Seat:
         self._lost_before, self._told = waited_for_a_core(), 0.0  # by this process; by all, and told to the limit
         self._lost_in_boxes = 0.0  # that are closed
         self._sitting: Sitting | None = None
+        self.seen_hidden = False  # whether this box has met the inputs of a hidden case
 
     @property
     def out_of_time(self) -> bool:
@@ -93,6 +94,7 @@ class Seat:
             self._lost_in_boxes += self._sitting.waited()
             self._sitting.close()
             self._sitting = None
+        self.seen_hidden = False
 
     def __enter__(self) -> Seat:
         return self

@@ -16,8 +16,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from torch import Tensor
-from torch.utils._pytree import tree_leaves, tree_map_only
+from torch.utils._pytree import tree_leaves
 
+from autograder.box import wire
 from autograder.box.channel import NO_ANSWER
 from autograder.box.protocol import Kept
 from autograder.judge.faults import checked, one_line
@@ -64,8 +65,9 @@ class Session:
 
         What is `opaque` stays in the box as it is, whatever it is: "all" of the result, or the "last" item of it.
         """
-        self.ask_vault({"op": "resume"})
-        self._take(target)
+        for module in (target, *args, *kwargs.values()):
+            self._take(module)
+        self.ask_vault({"op": "resume", "own": False})
         self._hold([args, kwargs])
         message = {
             "op": "call watched",
@@ -82,7 +84,8 @@ class Session:
                 raise Wrong(f"in a watched call {one_line(checked(refused, str))}") from None
             raise
         value = reply["value"]
-        told = self._count([leaf.number for leaf in tree_leaves(value) if type(leaf) is Kept])
+        handles = list(dict.fromkeys(leaf.number for leaf in wire.leaves(value) if type(leaf) is Kept))
+        told = self._count(handles)
         if told["refused"]:
             raise Wrong(f"in a watched call {one_line(checked(told['refused'], str))}")
         if told["changed"]:
@@ -93,18 +96,16 @@ class Session:
             raise StudentCrash(NO_ANSWER)
         wholes = frozenset(map(str, checked(reply.get("wholes"), list)))
         strays = sum(isinstance(leaf, Tensor) for leaf in tree_leaves(value))
-        fetched = iter(checked(told["fetched"], list))
-        result = self._student.lift(tree_map_only(Kept, lambda _: next(fetched), value), "result")
+        fetched = dict(zip(handles, checked(told["fetched"], list), strict=True))
+        result = self._student.lift(_filled(value, fetched), "result")
         factors = tuple(checked(told["factors"], list))
         return Seen(result, **numbers, names=dict(told["names"]), wholes=wholes, strays=strays, factors=factors)
 
     def load(self, module: ModuleProxy, state: Mapping[str, Tensor]) -> None:
         """Give a module weights that no box ever has: its parameters of these names become handles of them."""
-        self.ask_vault({"op": "resume"})
         self._hold(state)
         kept = {name: self._put(value, f"parameter {name}") for name, value in state.items()}
-        self._student.ask({"op": "take", "target": module._target, "state": kept})
-        self._taken[id(module)] = module
+        self._take(module, kept)
 
     def _hold(self, value: Any) -> None:
         """Put all tensors of a value into the vault."""
@@ -122,13 +123,19 @@ class Session:
             return type(value)(self._put(item, name) for item in value)
         if isinstance(value, Mapping):
             return {key: self._put(item, name) for key, item in value.items()}
-        self._take(value)
         return lower(value)
 
-    def _take(self, value: Any) -> None:
-        """Have the numbers of a module's parameters and buffers kept in the vault for this session."""
-        if isinstance(value, ModuleProxy) and id(value) not in self._taken:
-            self._student.ask({"op": "take", "target": value._target, "state": {}})
+    def _take(self, value: Any, state: Mapping[str, Any] | None = None) -> None:
+        """Have the numbers of a module's parameters and buffers kept in the vault for this session.
+
+        This comes before a call's inputs: what a box puts in as a module's own is not counted.
+        """
+        if isinstance(value, list | tuple | Mapping):
+            for item in value.values() if isinstance(value, Mapping) else value:
+                self._take(item)
+        elif isinstance(value, ModuleProxy) and (state is not None or id(value) not in self._taken):
+            self.ask_vault({"op": "resume", "own": True})
+            self._student.ask({"op": "take", "target": value._target, "state": dict(state or {})})
             self._taken[id(value)] = value
 
     def close(self) -> None:
@@ -158,6 +165,16 @@ class Session:
         if "error" in reply:
             raise StudentCrash(NO_ANSWER)
         return reply["value"]
+
+
+def _filled(value: Any, tensors: Mapping[int, Tensor]) -> Any:
+    if type(value) is Kept:
+        return tensors[value.number]
+    if isinstance(value, list | tuple):
+        return type(value)(_filled(item, tensors) for item in value)
+    if isinstance(value, dict):
+        return {key: _filled(item, tensors) for key, item in value.items()}
+    return value
 
 
 @contextmanager
