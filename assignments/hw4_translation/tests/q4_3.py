@@ -77,7 +77,7 @@ def test_other_padding_numbers(smoothed_loss):
         same(got, expected, f"the loss where pad_id is {pad}, against the loss where it is 0")
     labels = torch.tensor([[3, 1, 4, 2], [2, 0, 4, 4], [0, 4, 4, 4]])  # 4 is padding, and 0 a word
     theirs = nn.CrossEntropyLoss(label_smoothing=0.1, ignore_index=4)(logits.transpose(1, 2), labels)
-    same(number(smoothed_loss(logits, labels, 4), "the loss"), theirs.item(), "the loss where pad_id is 4, and 0 a word")
+    same(number(smoothed_loss(logits, labels, 4), "the loss"), theirs.item(), "the loss where pad_id is 4 and 0 a word")
 
 
 def _loss(smoothed_loss, logits, labels, pad):

@@ -107,7 +107,7 @@ def _tied(state):
 
 @explain.case
 def test_short_gradients_stay(train_step, Transformer):
-    """A gradient shorter than 1 is left as it is: a tenth of the rate makes a tenth of the step, and not a step of 1."""
+    """A gradient shorter than 1 is left as it is: it is not divided by its norm."""
     # keeps: clip
     _, (move,) = _run(train_step, _model(Transformer, calm=True), [BATCH])
     check(0 < move < 0.99, f"the update of a calm model has norm {move:.3f}, and its gradient is shorter than 1: "
@@ -127,7 +127,8 @@ def test_what_the_loss_sees(train_step, Transformer):
     other = loss((torch.where(padding, (src + 3) % 7, src), padding, inputs, labels))
     check(abs(other - plain) < 1e-6, f"other tokens in the source's padding change the loss from {plain:.4f} to "
           f"{other:.4f}: does src_padding reach the model?")
-    more = loss((src, padding, torch.cat([inputs, inputs[:, :2]], 1), torch.cat([labels, torch.zeros_like(labels)[:, :2]], 1)))
+    longer = torch.cat([labels, torch.zeros_like(labels)[:, :2]], 1)
+    more = loss((src, padding, torch.cat([inputs, inputs[:, :2]], 1), longer))
     check(abs(more - plain) < 1e-6, f"more padding behind the labels changes the loss from {plain:.4f} to {more:.4f}: "
           "does pad_id reach the loss?")
     renamed = loss((src, padding, inputs, labels.masked_fill(labels == PAD, -7)), -7)
@@ -144,7 +145,7 @@ def test_dropout_while_training(fit, Transformer):
     # keeps: mode
     losses = run_beside(call_fit, fit, _model(Transformer, dropout=0.5), [BATCH] * 3, PAD, 0.0)
     values = [_number(loss) for loss in losses]
-    check(max(values) - min(values) > 1e-9, "three steps on one batch give the same loss, though the model has dropout: "
+    check(max(values) - min(values) > 1e-9, "three steps on one batch give the same loss, and the model has dropout: "
           "call model.train()")
 
 

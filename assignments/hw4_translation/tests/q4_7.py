@@ -106,7 +106,7 @@ def test_greedy_competes_too(beam_search, Transformer):
         (row,) = _rows(beam_search(model, src, padding, 0, 6, 7, width, length_penalty), 1)
         check(len(row) <= 7 and 6 not in row, f"the result is {row}: at most max_len = 7 tokens, and EOS (6) is none")
         mine, theirs = (_score(model, src, padding, 0, 6, 7, tokens, length_penalty) for tokens in (row, greedy))
-        check(mine >= theirs - 1e-4, f"with width {width} and length penalty {length_penalty} you find {row} with score "
+        check(mine >= theirs - 1e-4, f"with width {width}, length penalty {length_penalty} you find {row} with score "
               f"{mine:.4f}; greedy decoding finds {greedy} with {theirs:.4f}, and competes too")
 
 
@@ -147,7 +147,7 @@ def test_width_one_of_an_unsure_model(beam_search, Transformer):
     model = _unsure(Transformer)
     for eos in (EOS, 3):
         plain, other = (_rows(beam_search(model, SRC, PADDING, BOS, eos, 6, 1, p)) for p in (0.0, 3.0))
-        check(plain == other, f"width 1 gives {plain} with length penalty 0 and {other} with 3; greedy knows no penalty")
+        check(plain == other, f"width 1 gives {plain} with length penalty 0 and {other} with 3; greedy knows none")
 
 
 @explain.case
@@ -156,8 +156,8 @@ def test_model_stays(beam_search, Transformer):
     # keeps: model-stays
     left = run_beside(decode_and_leave, beam_search, _model(Transformer), SRC, PADDING, BOS, EOS, 3, 2, 1.0)
     check(not left["woken"], f"afterwards {left['woken'][:1]} is in training mode")
-    check(not left["changed"] and not left["frozen"], "afterwards the model's parameters are others, or want no gradient")
-    check(left["grad"], "afterwards gradients are switched off everywhere: use torch.no_grad() around your own work alone")
+    check(not left["changed"] and not left["frozen"], "afterwards its parameters are others, or want no gradient")
+    check(left["grad"], "afterwards gradients are switched off everywhere: use torch.no_grad() for your own work alone")
 
 
 @explain.case

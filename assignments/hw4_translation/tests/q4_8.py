@@ -105,8 +105,8 @@ def test_model_stays(cached_greedy_decode, Transformer):
     # keeps: model-stays
     left = run_beside(decode_and_leave, cached_greedy_decode, _model(Transformer), SRC, PADDING, BOS, EOS, 3)
     check(not left["woken"], f"afterwards {left['woken'][:1]} is in training mode")
-    check(not left["changed"] and not left["frozen"], "afterwards the model's parameters are others, or want no gradient")
-    check(left["grad"], "afterwards gradients are switched off everywhere: use torch.no_grad() around your own work alone")
+    check(not left["changed"] and not left["frozen"], "afterwards its parameters are others, or want no gradient")
+    check(left["grad"], "afterwards gradients are switched off everywhere: use torch.no_grad() for your own work alone")
 
 
 @explain.case
@@ -120,7 +120,8 @@ def test_no_mask_or_more_of_it(cached_greedy_decode, Transformer):
     expected = _decode(cached_greedy_decode, Transformer)
     other = _decode(cached_greedy_decode, Transformer, torch.where(PADDING, (SRC + 4) % 6, SRC))
     check(other == expected, f"other tokens in the padding change the result from {expected} to {other}")
-    more = _decode(cached_greedy_decode, Transformer, torch.cat([SRC, SRC[:, :2]], 1), torch.cat([PADDING, PADDING[:, :2] | True], 1))
+    longer = torch.cat([SRC, SRC[:, :2]], 1), torch.cat([PADDING, PADDING[:, :2] | True], 1)
+    more = _decode(cached_greedy_decode, Transformer, *longer)
     check(more == expected, f"more padding changes the result from {expected} to {more}")
 
 

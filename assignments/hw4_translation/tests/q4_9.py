@@ -43,7 +43,7 @@ def test_second_language(extra_cost_for_second_language):
 
 @explain.case
 def test_other_lengths(stack_costs, extra_cost_for_second_language):
-    """A source of 9 and a target of 4 at width 3: queries come from the target in cross-attention, keys from the source."""
+    """A source of 9 and a target of 4 at width 3: in cross-attention the target asks and the source answers."""
     # keeps: costs, second
     costs = stack_costs(9, 4, 3)
     for key, expected in (("encoder_self", 1_620), ("decoder_self", 480), ("cross", 900)):

@@ -74,7 +74,7 @@ def test_sizes_that_do_not_divide(patchify, unpatchify):
 
 @explain.case
 def test_way_back_alone(unpatchify):
-    """unpatchify puts patch n where it was: row n // cols and column n % cols of the grid, also where that is not square."""
+    """unpatchify puts patch n where it was: row n // cols and column n % cols of a grid that is not square."""
     # keeps: unpatchify, not-square, order
     images = _numbered(2, 2, 6, 9)
     squares = [images[:, :, r : r + 3, c : c + 3].flatten(1) for r in (0, 3) for c in (0, 3, 6)]

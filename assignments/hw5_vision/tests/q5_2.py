@@ -78,7 +78,7 @@ def test_as_convolution(PatchEmbedding, as_convolution):
 
 @explain.case
 def test_dtype_and_stride(PatchEmbedding, as_convolution):
-    """The convolution has the weights of proj, number for number, in their dtype; filters move on by a patch at a time."""
+    """The convolution has the weights of proj, number for number, in their dtype; filters move on by a patch."""
     # keeps: weights, convolution
     for dtype in (torch.float64, torch.float32):
         embedding = _module(PatchEmbedding)
@@ -112,7 +112,7 @@ def test_each_on_its_own(PatchEmbedding, as_convolution):
     same(as_convolution(other)(_images(3, 2, 9, 6)).flatten(2).mT, other(_images(3, 2, 9, 6)), "the convolution for "
          "patches of 3, two channels and images of 9 x 6")
     names = sorted(PatchEmbedding(P, C, D).state_dict())
-    check(set(names) >= {"proj.weight", "proj.bias"}, f"the module's parameters are {names}, and should be those of proj")
+    check(set(names) >= {"proj.weight", "proj.bias"}, f"the parameters are {names}, and should be those of proj")
     x = images.clone().requires_grad_()
     got = first(x)
     check(got.requires_grad, "no gradient flows back to the images")

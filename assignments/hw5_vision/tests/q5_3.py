@@ -79,18 +79,18 @@ def test_values(resize_positions):
 
 @explain.case
 def test_not_square(resize_positions):
-    """Grids are (rows, cols): exchanging rows and columns of both grids exchanges them in the result, and nothing else."""
+    """Grids are (rows, cols): exchanging rows and columns of both grids exchanges them in the result."""
     # keeps: not-square, row-major
     x = _positions(3, 4)
     for new in ((5, 7), (2, 6), (4, 3)):
         turned = x.reshape(1, 3, 4, 3).transpose(1, 2).reshape(1, 12, 3)
         a = tensor(resize_positions(x, (3, 4), new), "the positions", (1, new[0] * new[1], 3), F64)
         b = tensor(resize_positions(turned, (4, 3), new[::-1]), "the positions", (1, new[0] * new[1], 3), F64)
-        same(b.reshape(new[1], new[0], 3).transpose(0, 1), a.reshape(*new, 3), f"the grid (4, 3) resized to {new[::-1]} "
-             f"and turned, against (3, 4) resized to {new}")
+        same(b.reshape(new[1], new[0], 3).transpose(0, 1), a.reshape(*new, 3), f"the grid (4, 3) for {new[::-1]} "
+             f"and turned, against (3, 4) for {new}")
     same(resize_positions(_positions(2, 6)[:, :, :1] * 0 + 1, (2, 6), (3, 4)), torch.ones(1, 12, 1, dtype=F64), "ones")
     moved = resize_positions(_positions(2, 6), (2, 6), (3, 4))
-    check((moved - _positions(2, 6)).abs().max() > 1e-3, "a grid of 2 x 6 and one of 3 x 4 have as many places, but not "
+    check((moved - _positions(2, 6)).abs().max() > 1e-3, "grids of 2 x 6 and 3 x 4 have as many places, but not "
           "the same ones: compare the grids")
 
 
@@ -101,7 +101,7 @@ def test_learns_and_forgets(resize_positions):
     x = _positions(3, 4)
     resized, slope = run_beside(resize_after_a_step, resize_positions, x, x.flip(1), (3, 4), (5, 2))
     check(slope is not None and (slope != 0).any(), "no gradient comes back to the old table")
-    same(resized, resize_positions(x + x.flip(1), (3, 4), (5, 2)).detach(), "the positions that are resized after a step "
+    same(resized, resize_positions(x + x.flip(1), (3, 4), (5, 2)).detach(), "the positions resized after a step "
          "of training, against those of the changed table")
     one = torch.full((1, 12, 2), 1 / 3, dtype=F64)
     same(resize_positions(one, (3, 4), (5, 7)), torch.full((1, 35, 2), 1 / 3, dtype=F64), "a table of thirds, resized "

@@ -148,7 +148,7 @@ def test_images_of_another_size(ViT):
 
 @explain.case
 def test_map_with_idle_layers(ViT, MAPHead):
-    """With idle layers the MAP head gets norm(tokens), and the logits are head of what it gives; it has n_heads heads."""
+    """With idle layers the MAP head gets norm(tokens), and the logits are head of what it gives."""
     # keeps: map, norm, map-only
     w = _idle("map")
     vit = _module(ViT, "map", w)
@@ -192,7 +192,7 @@ def _hidden(vit):
 
 @explain.case
 def test_positions_of_another_grid(ViT, resize_positions):
-    """Images of another size get `resize_positions(positions, own grid, their grid)`, rows first, anew in every call."""
+    """Images of another size get `resize_positions(positions, own grid, their grid)`, rows first, in every call."""
     # keeps: other-sizes, divides, positions
     w = _idle("gap")
     vit = _module(ViT, "gap", w)

@@ -120,7 +120,7 @@ def test_what_is_made_smaller(train_classifier):
     if first["images"].shape == images[:32].shape and torch.equal(first["images"], images[:32]):
         right = first["logits"].softmax(-1) - F.one_hot(labels[:32], CLASSES)
         told = "is there a softmax in front of the cross-entropy, which has its own, or another loss?"
-        check(_cosine(first["slope"], right) > 0.9, f"the gradient at the logits is not that of their cross-entropy: {told}")
+        check(_cosine(first["slope"], right) > 0.9, f"the gradient at the logits is not their cross-entropy's: {told}")
         for label in labels[:32].unique().tolist():
             rows = labels[:32] == label
             check(_cosine(first["slope"][rows], right[rows]) > 0.5, f"for images of class {label} the gradient at the "

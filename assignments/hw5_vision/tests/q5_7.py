@@ -69,7 +69,7 @@ def test_form_of_the_result(data_efficiency):
 
 @explain.case
 def test_a_real_cnn(SmallCNN):
-    """It has non-linearities, and pooling or stride; the logits come from its convolutions, and are no probabilities."""
+    """It has non-linearities, and pooling or stride; its convolutions make the logits, which are no probabilities."""
     # keeps: non-linear, pools, logits
     facts = run_beside(cnn_facts, SmallCNN)
     check(facts["bend"] > 1e-4, "your network is linear in the image: put a non-linearity between the convolutions")
@@ -96,12 +96,12 @@ def test_one_of_each_for_each_size(data_efficiency):
     check(not any(plan["further"]), "a training goes on from the weights that one with another size has left: make "
           "fresh models for each size")
     kinds = {run["kind"] for run in plan["runs"]}
-    check(kinds == {"vit", "cnn"}, f"only {' and '.join(sorted(kinds))} are trained: each size needs a ViT and a SmallCNN")
+    check(kinds == {"vit", "cnn"}, f"only {' and '.join(sorted(kinds))} are trained: a ViT and a CNN are asked for")
     for run in plan["runs"]:
         seen = run["trained"][run["trained"] >= 0]
         if 2 * len(seen) < len(run["trained"]) or not len(seen):
             continue  # the images were changed on their way
-        check(seen.max() < max(sizes), f"a model is trained on digit {int(seen.max())}, counted from 0, where the sizes "
+        check(seen.max() < max(sizes), f"a model is trained on digit {int(seen.max())}, counted from 0, and the sizes "
               f"are {sizes}: take the first n training digits")
         n = min(size for size in sizes if seen.max() < size)
         check(2 * len(seen) >= min(n, run["images"]), f"a model sees {len(seen)} different digits of the first {n}")
@@ -123,7 +123,7 @@ def test_measured_on_others(data_efficiency):
 
 @explain.case
 def test_steps_and_order(data_efficiency):
-    """ViT and CNN get the same steps, at every size; the accuracies stand in the order of `sizes`, under their names."""
+    """ViT and CNN get the same steps, at every size; accuracies stand in the order of `sizes`, by name."""
     # keeps: steps, result
     sizes = [640, 20]
     plan = _watched_plan(data_efficiency, sizes, 24)

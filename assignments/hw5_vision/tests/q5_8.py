@@ -107,16 +107,16 @@ def test_map_attention_form(map_attention, ViT):
 
 @explain.case
 def test_rollout_of_heads(attention_rollout):
-    """In each layer all heads count alike: three heads give what their mean gives, and so do the same heads reordered."""
+    """In each layer all heads count alike: three heads give what their mean gives, in any order."""
     # keeps: heads, rollout
     layers = _layers(3)
     mean = [layer.mean(1, keepdim=True) for layer in layers]
     same(attention_rollout(layers), attention_rollout(mean), "the rollout of three heads, against that of their mean")
-    same(attention_rollout([layer.flip(1) for layer in layers]), attention_rollout(layers), "the heads in another order")
+    same(attention_rollout([layer.flip(1) for layer in layers]), attention_rollout(layers), "heads in another order")
     A, B = mean[0][:, 0], mean[1][:, 0]
     eye = torch.eye(4, dtype=F64)
     same(attention_rollout(layers[:2]), ((B + eye) / 2 @ (A + eye) / 2)[:, 0], "row 0 of (A_2 + I) / 2 (A_1 + I) / 2")
-    same(attention_rollout([layer[1:] for layer in layers]), attention_rollout(layers)[1:], "an image without the others")
+    same(attention_rollout([layer[1:] for layer in layers]), attention_rollout(layers)[1:], "one image without others")
 
 
 @explain.case
