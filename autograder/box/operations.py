@@ -7,6 +7,7 @@ They compute: none reads a file, loads code, registers anything, or reaches memo
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -96,3 +97,10 @@ def is_allowed(func: Any) -> bool:
 def is_composite(func: Any) -> bool:
     """Whether it is made of other operations, which a box asks for one by one."""
     return bool(torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), "CompositeImplicitAutograd"))
+
+
+def taken_apart(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """What an operation that is made of others gives, its parts run one by one."""
+    if func is torch.ops.aten.matmul.default and args[0].dim() > 1 < args[1].dim():  # what torch has in Python is slow
+        return func._op_dk(torch._C.DispatchKey.CompositeImplicitAutograd, *args, **kwargs)
+    return func.decompose(*args, **kwargs)

@@ -26,7 +26,7 @@ from torch.utils._pytree import tree_map
 from torch.utils.flop_counter import flop_registry
 
 from autograder.box import protocol, wire
-from autograder.box.operations import is_allowed, is_composite
+from autograder.box.operations import ELEMENTWISE, is_allowed, is_composite, taken_apart
 from autograder.box.wire import WireError
 
 LARGEST = 2**24  # numbers of one tensor
@@ -37,6 +37,9 @@ BITS = 4  # what is read out is paid by the bit: a token or a comparison is chea
 ERROR = 64  # bits that the text of an error may tell
 OPERATIONS = 200_000  # of one call
 FACTORS = 2**20  # numbers of factors that are kept for the judge
+BROADCAST = frozenset(ELEMENTWISE.split()) | frozenset(f"{name}_" for name in ELEMENTWISE.split())
+FORMS = 4096  # of products whose work is remembered
+_counted: dict[Any, int] = {}
 STEPS = ("arange", "range")  # how many numbers they give follows from a quotient
 AXES = {"_fft_c2c", "_fft_c2r", "_fft_r2c"}
 PARTS = {"unbind", "split", "split_with_sizes", "unsafe_split", "unsafe_split_with_sizes"}
@@ -80,22 +83,22 @@ class Tally:
 
 def run(func: Any, args: list[Any], kwargs: dict[str, Any], tally: Tally) -> Any:
     """One operation, where it is on the list and its result is not too large; counted."""
+    leaves = wire.leaves((args, kwargs))
     name = func.overloadpacket.__name__
     if not is_allowed(func):
         raise Refused(f"it asks for torch's `{name}`, which is not run there")
     if name in BY_VALUES:
         if not BY_VALUES[name](*args, **kwargs) <= LARGEST:
             raise Refused(f"`{name}` of this is larger than a watched call may make")
-    elif _bound(args, kwargs) > LARGEST or name in STEPS:
+    elif name in STEPS or (_spread_over(leaves) if name in BROADCAST else _bound(leaves)) > LARGEST:
         _look_ahead(func, args, kwargs)
     _check_claims(name, args, kwargs)
-    known = {_memory(leaf) for leaf in wire.leaves((args, kwargs)) if isinstance(leaf, Tensor)}
+    known = {_memory(leaf) for leaf in leaves if isinstance(leaf, Tensor)}
     result = func(*args, **kwargs)
     tally.names[name] += 1
-    formula = flop_registry.get(func.overloadpacket)
-    if formula is not None:
-        tally.flops += int(formula(*args, **kwargs, out_val=result))
-    for leaf in wire.leaves(result):
+    if func.overloadpacket in flop_registry:
+        tally.flops += _flops(func, args, kwargs, result)
+    for leaf in (result,) if isinstance(result, Tensor) else wire.leaves(result):
         if isinstance(leaf, Tensor) and _memory(leaf) not in known:
             tally.largest = max(tally.largest, leaf.numel())
             tally.made += leaf.numel()
@@ -119,7 +122,7 @@ class _Counting(TorchDispatchMode):
         kwargs = kwargs or {}
         if is_composite(func):
             with self:
-                return func.decompose(*args, **kwargs)
+                return taken_apart(func, args, kwargs)
         return run(func, list(args), kwargs, self._tally)
 
 
@@ -150,12 +153,34 @@ def _check_claims(name: str, args: list[Any], kwargs: dict[str, Any]) -> None:
         raise Refused(f"`{name}` would make more than {MOST} tensors")
 
 
-def _bound(args: Any, kwargs: Any) -> int:
+def _flops(func: Any, args: list[Any], kwargs: dict[str, Any], result: Any) -> int:
+    """Of a product, by torch's own formula, which is asked again only for sizes that it has not been asked for."""
+    formula = flop_registry[func.overloadpacket]
+    tensors = [x for x in args if isinstance(x, Tensor)]
+    if not kwargs.keys() - {"beta", "alpha"} and len(tensors) == len(args):
+        key = func.overloadpacket, *[x.shape for x in tensors]
+        if key not in _counted:
+            if len(_counted) >= FORMS:
+                _counted.clear()
+            _counted[key] = int(formula(*args, **kwargs, out_val=result))
+        return _counted[key]
+    return int(formula(*args, **kwargs, out_val=result))
+
+
+def _spread_over(leaves: list[Any]) -> int:
+    """How many numbers there are where tensors are spread over each other."""
+    count, tensors = 1, [x.shape for x in leaves if isinstance(x, Tensor)]
+    for axis in range(1, max(map(len, tensors), default=0) + 1):
+        count *= max(shape[-axis] for shape in tensors if len(shape) >= axis)
+    return count
+
+
+def _bound(leaves: list[Any]) -> int:
     """No result has more numbers than this, as a rule far fewer: sizes multiply, and lengths are at most added to."""
     bound = 1
-    for leaf in wire.leaves((args, kwargs)):
+    for leaf in leaves:
         if isinstance(leaf, Tensor):
-            bound *= math.prod(max(size, 1) for size in leaf.shape)
+            bound *= leaf.numel() or math.prod(max(size, 1) for size in leaf.shape)
         elif type(leaf) is int:
             bound *= abs(leaf) + 1
         elif type(leaf) is float:
@@ -202,6 +227,7 @@ class Vault:
     def __init__(self) -> None:
         self.tally = Tally()
         self._request: list[Tensor] = []  # the tensors of the request at hand
+        self._given: list[int] = []  # the numbers that its results are to have
         self._last = 0  # numbers are not used again: code may keep what it made in an earlier call
         self._tensors: dict[int, Tensor] = {}
         self._secret: dict[int, bool] = {}  # memory -> whether what the judge has put in could be read off it
@@ -227,10 +253,18 @@ class Vault:
                 self._going_on = self._owning = False  # what goes on in the box after its call is of no account
                 self._calls += 1
                 tally, self.tally = self.tally, Tally()
-                return tally.to_data() | {"changed": self._changed()}
+                fetched = self._fetched(message.get("handles", []))
+                return tally.to_data() | {"changed": self._changed(), "fetched": fetched}
             case "fetch":
                 return [_whole(self._tensors[number]) for number in message["handles"]]
         raise WireError(f"no operation {message['op']}")
+
+    def _fetched(self, handles: list[int]) -> list[Tensor] | None:
+        """The tensors of these numbers; none where they cannot all be had."""
+        try:
+            return [_whole(self._tensors[number]) for number in handles]
+        except (KeyError, WireError):
+            return None
 
     def begin(self, seed: int, reads: int | None, brings: int, factors: bool = False) -> None:
         """Forget what the judge has put in and what came of it.
@@ -268,7 +302,11 @@ class Vault:
         """The reply to a request of the box's; whatever goes wrong becomes a reply too."""
         try:
             with torch.inference_mode():
-                reply = [True, self._answer(self._read(data))]
+                reply: list[Any] = []
+                for request in self._requests(data):  # the box waits for the answer to the last one
+                    reply = [True, self._answer(request)]
+                if not reply:
+                    raise WireError("no request")
             return msgpack.packb(reply, default=wire.plain)
         except Refused as error:
             return self._refusal(error)
@@ -289,25 +327,29 @@ class Vault:
         if not self._going_on and not (request[0] == "read" and not self._is_secret([request[1]])):
             raise WireError("no watched call is going on")
         match request:
-            case ["run", str(name), str(overload), list(args), dict(kwargs), list(gone)]:
+            case ["run", str(name), str(overload), list(args), dict(kwargs), list(gone), *expected]:
                 for number in gone:
                     self._tensors.pop(number, None)
-                return self._run(name, overload, args, kwargs)
+                return self._run(name, overload, args, kwargs, *expected)
             case ["read", Tensor() as tensor]:
                 self._note_read(tensor.numel(), _told(tensor), [tensor])
                 return wire.numbers(tensor.resolve_conj().resolve_neg())
             case ["settle", Tensor() as tensor]:
                 return wire.new(self._keep(tensor, self._is_secret([tensor])), tensor)
-            case ["bring", msgpack.ExtType(wire.NUMBERS, data)]:
+            case ["bring", msgpack.ExtType(wire.NUMBERS, data), int(number)]:
                 tensor = wire.tensor_of(data).clone()
                 self._note_brought(tensor.numel())
-                return wire.new(self._keep(tensor, False), tensor)
-            case ["own", msgpack.ExtType(wire.NUMBERS, data)] if self._owning:  # of a module that the judge asks for
-                tensor = wire.tensor_of(data).clone()
-                return wire.new(self._keep(tensor, False), tensor)
+                self._named(number)
+                return self._keep(tensor, False)
+            case ["own", msgpack.ExtType(wire.NUMBERS, data), int(number)] if self._owning:  # as the judge has asked
+                self._named(number)
+                return self._keep(wire.tensor_of(data).clone(), False)
         raise WireError("a request that is none")
 
-    def _run(self, name: str, overload: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    def _run(
+        self, name: str, overload: str, args: list[Any], kwargs: dict[str, Any], expected: list[Any] | None = None
+    ) -> Any:
+        """The result of an operation; of the form that is `expected` where the box has not waited to learn it."""
         packet = getattr(torch.ops.aten, name, None)
         func = getattr(packet, overload, None) if isinstance(packet, torch._ops.OpOverloadPacket) else None
         if not isinstance(func, torch._ops.OpOverload):
@@ -318,6 +360,8 @@ class Vault:
         if self._factors and name in PRODUCTS:
             self._note_factors(args)
         result = run(func, args, kwargs, self.tally)
+        if expected:
+            result = self._formed(result, expected)
         leaves = wire.leaves((args, kwargs))
         given = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
         if torch.Tag.dynamic_output_shape in func.tags and (name != "index" or any(map(_is_mask, args[1]))):
@@ -339,6 +383,27 @@ class Vault:
                     if isinstance(leaf, Tensor):
                         self._secret[_memory(leaf)] = True
 
+    def _formed(self, result: Any, expected: list[Any]) -> Any:
+        """A result as the box takes it to be, under the numbers that it gives."""
+        results = result if isinstance(result, tuple) else (result,)
+        formed = []
+        for one, (number, code, shape, strides) in zip(results, expected, strict=True):
+            if not isinstance(one, Tensor) or (wire.CODES[one.dtype], list(one.shape)) != (code, shape):
+                raise WireError("a result of another form than was expected")
+            if list(one.stride()) != strides or one.storage_offset():
+                if 1 + sum((n - 1) * step for n, step in zip(shape, strides, strict=True)) > max(one.numel(), 1):
+                    raise WireError("a result of another form than was expected")
+                one = torch.empty_strided(shape, strides, dtype=one.dtype).copy_(one)
+            self._named(number)
+            formed.append(one)
+        return tuple(formed) if isinstance(result, tuple) else formed[0]
+
+    def _named(self, number: int) -> None:
+        """The next tensor that is kept gets this number."""
+        if type(number) is not int or not wire.OWN_NUMBERS <= number < 2**63 or number in self._tensors:
+            raise WireError("a number that a box may not give")
+        self._given.append(number)
+
     def _is_secret(self, tensors: list[Tensor]) -> bool:
         return any(self._secret.get(_memory(tensor), True) for tensor in tensors)
 
@@ -356,9 +421,21 @@ class Vault:
             self._note_read(1, _told(torch.tensor(value)), given)
         return value
 
-    def _read(self, data: bytes) -> Any:
-        self._request = []
-        return msgpack.unpackb(data, ext_hook=self._lift, strict_map_key=True, max_ext_len=wire.MAX_BYTES)
+    def _requests(self, data: bytes) -> Iterator[Any]:
+        """One after the other, each read when those before it are answered: it may name what they have made."""
+        unpacker = msgpack.Unpacker(
+            ext_hook=self._lift, strict_map_key=True, max_ext_len=wire.MAX_BYTES, max_buffer_size=wire.MAX_BYTES
+        )
+        unpacker.feed(data)
+        while True:
+            self._request, self._given = [], []
+            try:
+                request = unpacker.unpack()
+            except msgpack.OutOfData:
+                if unpacker.tell() < len(data):
+                    raise WireError("a request that is none") from None
+                return
+            yield request
 
     def _lift(self, code: int, data: bytes) -> Any:
         if code == wire.HANDLE:
@@ -388,9 +465,12 @@ class Vault:
             self._room = sum({_memory(x): x.untyped_storage().nbytes() for x in self._tensors.values()}.values())
             if self._room > ROOM:
                 raise Refused(f"it holds more than {ROOM >> 20} MB at a time")
-        self._last += 1
-        self._tensors[self._last] = tensor
-        return self._last
+        if self._given:
+            number = self._given.pop(0)
+        else:
+            number = self._last = self._last + 1
+        self._tensors[number] = tensor
+        return number
 
     def _note_read(self, count: int, bits: int, given: list[Tensor]) -> None:
         """So many numbers are told, and so many bits with them.

@@ -61,7 +61,7 @@ class Candidate:
                 box.close()
                 raise
             if loaded:
-                return Sitting(student, box.close)
+                return Sitting(student, box.close, box.waited)
             box.close()
 
     def _load(self, student: Student, limits: Limits, deadline: float) -> bool:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import copy
+import io
 import time
 
+import msgpack
 import pytest
 import torch
 from box_kit import LIMITS, NOTEBOOKS
 
-from autograder.box import vault
+from autograder.box import vault, wire
 from autograder.box.channel import LoopbackChannel
+from autograder.box.held import Teller, watching
 from autograder.box.protocol import ProtocolError
 from autograder.box.sandbox import BoxFactory, pick
 from autograder.judge import measures  # noqa: F401  what the judge does in the place of instruments
@@ -208,3 +211,66 @@ NONSENSE = [b"", b"\xc1", b"\x90", b"\x95\xa3run\xa2mm\xa7default\x90\x80", b"\x
 def test_a_box_that_sends_nonsense_gets_an_error(data):
     reply = vault.Vault().answer_box(data)
     assert reply.startswith(b"\x93\xc2")  # [False, ...
+
+
+def _asked(vault_asked):
+    """A way to a vault that notes what is sent."""
+    kept = vault.Vault()
+    kept.answer_judge({"op": "resume", "own": False})
+
+    def ask(data):
+        vault_asked.append(len(list(msgpack.Unpacker(io.BytesIO(data), ext_hook=msgpack.ExtType))))
+        return kept.answer_box(data)
+
+    return ask
+
+
+def test_what_was_met_before_is_asked_for_together():
+    sent = []
+    for _ in range(2):
+        with watching(Teller(_asked(sent))):
+            x = torch.ones(3, 4)
+            for step in range(5):
+                x = (x @ torch.ones(4, 4) + step).softmax(-1)
+            shown = x.sum().item()
+        assert shown == pytest.approx(3.0)
+        first, sent[:] = list(sent), []
+    assert len(first) == 1 and first[0] > 20  # the second time all of it waits until a number is read
+
+
+def test_an_error_that_depends_on_numbers_is_told_at_its_own_line():
+    for _ in range(2):
+        with watching(Teller(_asked([]))):
+            table = torch.ones(3, 4)
+            assert torch.nn.functional.embedding(torch.arange(0, 2), table).shape == (2, 4)
+            with pytest.raises(IndexError):
+                torch.nn.functional.embedding(torch.arange(3, 5), table)
+
+
+FORMS = {
+    "a number of the vault's own": [1, wire.CODES[torch.float32], [2], [1]],
+    "a number twice": [wire.OWN_NUMBERS, wire.CODES[torch.float32], [2], [1]],
+    "another shape": [wire.OWN_NUMBERS + 1, wire.CODES[torch.float32], [3], [1]],
+    "another dtype": [wire.OWN_NUMBERS + 1, wire.CODES[torch.float64], [2], [1]],
+    "room that nobody needs": [wire.OWN_NUMBERS + 1, wire.CODES[torch.float32], [2], [2**40]],
+}
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_a_box_cannot_say_of_a_result_what_is_not_so(form):
+    kept = vault.Vault()
+    kept.answer_judge({"op": "resume", "own": False})
+    made = ["run", "ones", "", [[2]], {}, [], [[wire.OWN_NUMBERS, wire.CODES[torch.float32], [2], [1]]]]
+    assert kept.answer_box(msgpack.packb(made)).startswith(b"\x92\xc3")  # [True, ...
+    assert kept.answer_box(msgpack.packb([*made[:-1], [form]])).startswith(b"\x93\xc2")  # [False, ...
+
+
+def test_a_result_has_the_strides_that_the_box_was_told():
+    kept = vault.Vault()
+    kept.answer_judge({"op": "resume", "own": False})
+    (number,) = kept.answer_judge({"op": "hold", "tensors": [torch.arange(6.0).view(2, 3)]})
+    expected = [[wire.OWN_NUMBERS, wire.CODES[torch.float32], [2, 3], [1, 2]]]
+    request = ["run", "mul", "Tensor", [wire.handle(number), wire.handle(number)], {}, [], expected]
+    assert kept.answer_box(msgpack.packb(request)).startswith(b"\x92\xc3")
+    (result,) = kept.answer_judge({"op": "fetch", "handles": [wire.OWN_NUMBERS]})
+    assert result.tolist() == [[0.0, 1.0, 4.0], [9.0, 16.0, 25.0]]
