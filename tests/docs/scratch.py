@@ -44,7 +44,7 @@ def _cut_source() -> str:
     first = next(i for i, cell in enumerate(cells) if _question(cell))
     kept = [cell for cell in cells[first:] if _question(cell) in (*KEPT, IN_WORDS)]
     spent = sum(float(points) for cell in kept for points in re.findall(r"^# %% question=.* points=(\d+)", cell))
-    kept = [re.sub(r'(explain="\w+" points=)\d+', rf"\g<1>{100 - spent:g}", cell) for cell in kept]
+    kept = [re.sub(r'(explain="\w+"[^\n]*? points=)\d+', rf"\g<1>{100 - spent:g}", cell) for cell in kept]
     whole = "".join([head, *cells[:first], *kept])
     return spelt(whole, numbers(SOLUTIONS))  # most of the questions that it speaks of are left out
 
