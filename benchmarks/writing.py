@@ -46,7 +46,10 @@ def main() -> None:
         plain.append(seconds)
         assert with_cache == without, "with a cache another text is written"
     ratio = statistics.median(b / a for a, b in zip(cached, plain, strict=True))
-    print(f"writing {options.tokens} tokens: {min(plain):.2f} s without a cache, {min(cached):.2f} s with one, {ratio:.1f} times")
+    print(
+        f"writing {options.tokens} tokens: {min(plain):.2f} s without a cache, {min(cached):.2f} s with one, "
+        f"{ratio:.1f} times"
+    )
     if options.json:
         print(json.dumps({"tokens": options.tokens, "cached": cached, "uncached": plain, "ratio": ratio}))
 

@@ -69,7 +69,7 @@ device = pick_device()
 grader = Grader("hw6_pretraining")
 
 # %% given="hw1_attention q1_1 q1_7"
-from hw1_attention import attention, softargmax
+from hw1_attention import attention
 
 # %% given="hw2_multihead q2_1 q2_2"
 from hw2_multihead import MultiHeadAttention, merge_heads, split_heads

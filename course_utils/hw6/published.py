@@ -22,7 +22,12 @@ BLOCK = {
 
 
 def published(
-    seed: int | torch.Generator, V: int = 7, D: int = 6, L: int = 2, max_len: int = 9, dtype: torch.dtype = torch.float64
+    seed: int | torch.Generator,
+    V: int = 7,
+    D: int = 6,
+    L: int = 2,
+    max_len: int = 9,
+    dtype: torch.dtype = torch.float64,
 ) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
     """Random weights of a GPT with d_ff = 4 D: as they would be published, without a prefix; and by our names."""
     ours = gpt_weights(seed, V, D, 4 * D, L, max_len, dtype)

@@ -31,8 +31,11 @@ def _right(weights, ids, pieces=False):
 def _compare(got, weights, ids, told):
     value = number(got, "the perplexity")
     right, pieces = _right(weights, ids), _right(weights, ids, pieces=True)
-    check(abs(value - right) <= 1e-5 * right or abs(value - pieces) > 1e-5 * pieces, f"{told}: the text is cut into "
-          "pieces, and the first tokens of each are predicted from too few", mistake="cut-into-pieces")
+    check(
+        abs(value - right) <= 1e-5 * right or abs(value - pieces) > 1e-5 * pieces,
+        f"{told}: the text is cut into pieces, and the first tokens of each are predicted from too few",
+        mistake="cut-into-pieces",
+    )
     same(value, right, told, rtol=1e-5)
 
 
@@ -42,7 +45,12 @@ def test_texts_that_fit(perplexity, in_box, rng):
     weights = _weights(rng, max_len=8)
     for N in (2, 3, 8, 9):
         ids = torch.randint(9, (N,), generator=rng)
-        _compare(in_box(perplexity_of_echo, perplexity, weights, ids)[0], weights, ids, f"the perplexity of {N} tokens, max_len = 8")
+        _compare(
+            in_box(perplexity_of_echo, perplexity, weights, ids)[0],
+            weights,
+            ids,
+            f"the perplexity of {N} tokens, max_len = 8",
+        )
 
 
 @pytest.mark.weight(3)
@@ -71,8 +79,12 @@ def test_float32_and_another_device(perplexity, watch, in_box, rng):
     """A model in float32; and ids and model on another device."""
     weights, ids = _weights(rng), torch.randint(9, (12,), generator=rng)
     single = {name: value.float() for name, value in weights.items()}
-    same(number(in_box(perplexity_of_echo, perplexity, single, ids)[0], "the perplexity"), _right(weights, ids),
-         "the perplexity of a model in float32", rtol=1e-3)
+    same(
+        number(in_box(perplexity_of_echo, perplexity, single, ids)[0], "the perplexity"),
+        _right(weights, ids),
+        "the perplexity of a model in float32",
+        rtol=1e-3,
+    )
     model = in_box(new_echo, 9, 6, 5)
     with on_another_device(watch) as session:
         session.load(model, weights)
@@ -86,7 +98,12 @@ def test_any_bits(bits_per_character, rng):
     for _ in range(5):
         p = float(1 + 100 * torch.rand((), generator=rng))
         n, c = (int(x) for x in torch.randint(1, 5000, (2,), generator=rng))
-        same(number(bits_per_character(p, n, c), "the bits"), n * math.log2(p) / c, f"the bits of {n} tokens, {c} characters", rtol=1e-6)
+        same(
+            number(bits_per_character(p, n, c), "the bits"),
+            n * math.log2(p) / c,
+            f"the bits of {n} tokens, {c} characters",
+            rtol=1e-6,
+        )
     same(number(bits_per_character(1.0, 7, 9), "the bits"), 0.0, "the bits of a model that knows everything")
 
 

@@ -13,6 +13,7 @@ F64 = torch.float64
 
 def _random_example(name, rng):
     """An example with the claim's arguments, in which every part matters."""
+
     def draw(*shape):
         return torch.randn(*shape, generator=rng, dtype=F64)
 
@@ -23,15 +24,29 @@ def _random_example(name, rng):
     n, m = whole(1, 101, 2)
     chosen = torch.stack([torch.arange(8) < 2] * 3)
     return {
-        "order_needs_positions": {"x": draw(5, 4), "order": torch.randperm(4, generator=rng).tolist(),
-                                  **{W: draw(2, 4, 4) for W in ("Wq", "Wk", "Wv")}},
+        "order_needs_positions": {
+            "x": draw(5, 4),
+            "order": torch.randperm(4, generator=rng).tolist(),
+            **{W: draw(2, 4, 4) for W in ("Wq", "Wk", "Wv")},
+        },
         "loss_reaches_every_word": {"logits": draw(6, 5), "labels": [-100 if x > 4 else x for x in whole(0, 8, 6)]},
         "nucleus_keeps_most_words": {"probabilities": (2 * draw(20)).softmax(0)},
-        "lower_perplexity_knows_better": {"perplexity_a": a, "tokens_a": n, "perplexity_b": b, "tokens_b": m, "characters": 100},
-        "neighbours_tell_inference": {"document": [sorted(set(whole(0, 3, 3))) for _ in range(6)], "i": whole(0, 5, 1)[0],
-                                      "j": whole(0, 5, 1)[0]},
-        "same_places_teach_as_much": {"fixed": chosen[0], "anew": torch.stack([
-            row[torch.randperm(8, generator=rng)] for row in chosen])},
+        "lower_perplexity_knows_better": {
+            "perplexity_a": a,
+            "tokens_a": n,
+            "perplexity_b": b,
+            "tokens_b": m,
+            "characters": 100,
+        },
+        "neighbours_tell_inference": {
+            "document": [sorted(set(whole(0, 3, 3))) for _ in range(6)],
+            "i": whole(0, 5, 1)[0],
+            "j": whole(0, 5, 1)[0],
+        },
+        "same_places_teach_as_much": {
+            "fixed": chosen[0],
+            "anew": torch.stack([row[torch.randperm(8, generator=rng)] for row in chosen]),
+        },
     }[name]
 
 
@@ -42,8 +57,11 @@ def _is_false(name, rng):
 
 def _answer(false_claims):
     got = false_claims()
-    check(isinstance(got, dict), f"false_claims gives a {type(got).__name__}, expected a dict from the names of false "
-          "claims to counter-examples")
+    check(
+        isinstance(got, dict),
+        f"false_claims gives a {type(got).__name__}, expected a dict from the names of false "
+        "claims to counter-examples",
+    )
     unknown = [str(name) for name in got if name not in CLAIMS]
     check(not unknown, f"there is no claim {', '.join(unknown)}; the claims are {', '.join(CLAIMS)}")
     return got
@@ -63,16 +81,23 @@ def test_claim(false_claims, rng, name):
     except ValueError as error:
         raise Wrong(f"the example for {name} does not fit: {error}") from None
     check(false, f"{name} is named as false, but no example breaks it")
-    check(broken, f"{name} is false, but it is true of your example: the example does not reach the place where it fails")
+    check(
+        broken, f"{name} is false, but it is true of your example: the example does not reach the place where it fails"
+    )
 
 
 def test_examples_by_hand(false_claims):
     """The examples break their claims also when the claims are worked out anew, in another way."""
     got = _answer(false_claims)
     check(got, "no claim is named, and not all six are true")
-    by_hand = {"order_needs_positions": _order, "loss_reaches_every_word": _loss, "nucleus_keeps_most_words": _nucleus,
-               "lower_perplexity_knows_better": _perplexity, "neighbours_tell_inference": _inference,
-               "same_places_teach_as_much": _places}
+    by_hand = {
+        "order_needs_positions": _order,
+        "loss_reaches_every_word": _loss,
+        "nucleus_keeps_most_words": _nucleus,
+        "lower_perplexity_knows_better": _perplexity,
+        "neighbours_tell_inference": _inference,
+        "same_places_teach_as_much": _places,
+    }
     for name, example in got.items():
         try:
             holds(name, example)

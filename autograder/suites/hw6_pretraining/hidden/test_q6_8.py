@@ -55,7 +55,11 @@ def test_agrees_with_the_published_model(from_gpt2, rng):
     (state, ours), ids = published(rng, V=11, D=12, L=3), torch.randint(11, (2, 9), generator=rng)
     got = from_gpt2(state)
     taken(got, ours)
-    same(twin_logits({name: got[name] for name in ours}, 3, ids), _published_logits(state, 3, ids), "the logits of a GPT with these weights")
+    same(
+        twin_logits({name: got[name] for name in ours}, 3, ids),
+        _published_logits(state, 3, ids),
+        "the logits of a GPT with these weights",
+    )
 
 
 @pytest.mark.weight(1.5)
@@ -65,7 +69,9 @@ def test_prefix_and_company(from_gpt2, rng):
     masks = {f"h.{i}.attn.bias": torch.ones(1, 1, 9, 9).tril() for i in range(2)}
     masks |= {f"h.{i}.attn.masked_bias": torch.tensor(-1e4) for i in range(2)}
     for prefix in ("", "transformer."):
-        whole = {prefix + name: value for name, value in (state | masks).items()} | {"lm_head.weight": state["wte.weight"]}
+        whole = {prefix + name: value for name, value in (state | masks).items()} | {
+            "lm_head.weight": state["wte.weight"]
+        }
         whole |= {"score.weight": torch.zeros(2, 6), "step": torch.tensor(3)}
         names = sorted(whole, reverse=True)
         taken(from_gpt2({name: whole[name] for name in names}), ours)
@@ -92,7 +98,10 @@ def test_every_missing_tensor(from_gpt2, rng):
             kinds, text = set(error.type_names), str(error)
         else:
             kinds, text = set(), "nothing"
-        check(kinds & {"KeyError", "ValueError"}, f"without {missing} it raises {text}; a KeyError or ValueError is expected")
+        check(
+            kinds & {"KeyError", "ValueError"},
+            f"without {missing} it raises {text}; a KeyError or ValueError is expected",
+        )
         check(missing in text, f"without {missing} the error says {text!r}, which does not name it")
 
 

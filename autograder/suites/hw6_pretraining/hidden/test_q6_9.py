@@ -36,12 +36,16 @@ def _row(logits, temperature, top_k, top_p):
 def _compare(next_probabilities, logits, temperature=1.0, top_k=None, top_p=None):
     got = tensor(next_probabilities(logits, temperature, top_k, top_p), "the result", logits.shape, logits.dtype)
     told = f"with temperature={temperature:.3g}, top_k={top_k}, top_p={top_p}"
-    for place, (mine, row) in enumerate(zip(got.reshape(-1, logits.shape[-1]), logits.reshape(-1, logits.shape[-1]), strict=True)):
+    for place, (mine, row) in enumerate(
+        zip(got.reshape(-1, logits.shape[-1]), logits.reshape(-1, logits.shape[-1]), strict=True)
+    ):
         right = _row(row.double().tolist(), temperature, top_k, top_p)
         if right is None:
             continue
         right = torch.tensor(right, dtype=F64).to(logits.dtype)
-        check(((mine == 0) | (right > 0)).all(), f"row {place} {told}: tokens that are not kept have probability above 0")
+        check(
+            ((mine == 0) | (right > 0)).all(), f"row {place} {told}: tokens that are not kept have probability above 0"
+        )
         same(mine, right, f"row {place} {told}")
 
 
@@ -84,16 +88,21 @@ def test_equals(next_probabilities, rng):
     for V in (4, 40, 300):
         _compare(next_probabilities, torch.zeros(V, dtype=F64), 1.0, V // 4 + 1)
         flat = next_probabilities(torch.zeros(V, dtype=torch.float32), top_p=0.3)
-        check((flat[: math.ceil(0.3 * V) - 1] > 0).all() and (flat[math.ceil(0.3 * V) + 1 :] == 0).all(),
-              f"of {V} equal tokens top_p=0.3 keeps others than the first ones")
+        check(
+            (flat[: math.ceil(0.3 * V) - 1] > 0).all() and (flat[math.ceil(0.3 * V) + 1 :] == 0).all(),
+            f"of {V} equal tokens top_p=0.3 keeps others than the first ones",
+        )
         steps = torch.randint(0, 3, (3, V), generator=rng).double()
         _compare(next_probabilities, steps, 1.0, V // 2)
         _compare(next_probabilities, steps, 0)
     exact = torch.tensor([0.125, 0.25, 0.125, 0.125, 0.25, 0.125], dtype=F64).log2() * math.log(2)
     for top_p, kept in ((0.25, [1]), (0.3, [1, 4]), (0.55, [1, 4, 0]), (0.7, [1, 4, 0, 2])):
         got = next_probabilities(exact, top_p=top_p)
-        check(sorted(kept) == got.nonzero().flatten().tolist(), f"of 1/8, 1/4, 1/8, 1/8, 1/4, 1/8 top_p={top_p} keeps "
-              f"tokens {got.nonzero().flatten().tolist()}, expected {sorted(kept)}")
+        check(
+            sorted(kept) == got.nonzero().flatten().tolist(),
+            f"of 1/8, 1/4, 1/8, 1/8, 1/4, 1/8 top_p={top_p} keeps "
+            f"tokens {got.nonzero().flatten().tolist()}, expected {sorted(kept)}",
+        )
 
 
 @pytest.mark.weight(1)
@@ -125,9 +134,19 @@ def test_every_error(next_probabilities):
     for temperature in (-1e-6, -2):
         expect_value_error(f"temperature={temperature}", next_probabilities, logits, temperature)
     for temperature in (0, 0.0, 1.0):
-        for options in ({"top_k": 0}, {"top_k": -1}, {"top_p": 0}, {"top_p": 0.0}, {"top_p": -0.5}, {"top_p": 1.0001},
-                        {"top_k": 0, "top_p": 0.5}, {"top_k": 2, "top_p": 2.0}):
-            expect_value_error(f"{options} at temperature {temperature}", next_probabilities, logits, temperature, **options)
+        for options in (
+            {"top_k": 0},
+            {"top_k": -1},
+            {"top_p": 0},
+            {"top_p": 0.0},
+            {"top_p": -0.5},
+            {"top_p": 1.0001},
+            {"top_k": 0, "top_p": 0.5},
+            {"top_k": 2, "top_p": 2.0},
+        ):
+            expect_value_error(
+                f"{options} at temperature {temperature}", next_probabilities, logits, temperature, **options
+            )
 
 
 @pytest.mark.weight(0.5)

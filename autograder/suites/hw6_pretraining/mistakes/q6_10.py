@@ -59,7 +59,7 @@ def sample(model, prompts, n, temperature=1.0, top_k=None, top_p=None, generator
                 if t >= T - 1:
                     new = torch.multinomial(next_probabilities(logits, temperature, top_k, top_p), 1, generator=generator)
                     ids = torch.cat([ids, new], 1)
-                    for row, token in zip(rows, new[:, 0].tolist()):
+                    for row, token in zip(rows, new[:, 0].tolist(), strict=True):
                         row.append(token)
     finally:
         model.train(was)

@@ -46,14 +46,24 @@ def test_short_text(perplexity):
     """Up to max_len + 1 tokens: each from all before it."""
     # keeps: all-before
     for N in (2, 4, 6):
-        same(number(_found(perplexity, N)[0], "the perplexity"), _right(N), f"the perplexity of {N} tokens with max_len = 5", rtol=1e-5)
+        same(
+            number(_found(perplexity, N)[0], "the perplexity"),
+            _right(N),
+            f"the perplexity of {N} tokens with max_len = 5",
+            rtol=1e-5,
+        )
 
 
 def test_long_text(perplexity):
     """Beyond that, each token from the max_len tokens before it, with positions from 0."""
     # keeps: windows, window-positions
     for N in (7, 14):
-        same(number(_found(perplexity, N)[0], "the perplexity"), _right(N), f"the perplexity of {N} tokens with max_len = 5", rtol=1e-5)
+        same(
+            number(_found(perplexity, N)[0], "the perplexity"),
+            _right(N),
+            f"the perplexity of {N} tokens with max_len = 5",
+            rtol=1e-5,
+        )
 
 
 def test_mode(perplexity):
@@ -70,7 +80,9 @@ def test_bits(bits_per_character):
     """27 letters with even chances: 4.75 bits; words of perplexity 1,000 and 5.5 characters: 1.81."""
     # keeps: bits
     same(number(bits_per_character(27.0, 100, 100), "the bits"), math.log2(27), "the bits of 27 letters", rtol=1e-6)
-    same(number(bits_per_character(1000.0, 200, 1100), "the bits"), math.log2(1000) / 5.5, "the bits of words", rtol=1e-6)
+    same(
+        number(bits_per_character(1000.0, 200, 1100), "the bits"), math.log2(1000) / 5.5, "the bits of words", rtol=1e-6
+    )
 
 
 def probe_short(perplexity):

@@ -38,7 +38,9 @@ def test_names(GPT):
     found = {name: tuple(value.shape) for name, value in model.state_dict().items()}
     for name, value in _weights().items():
         check(name in found, f"`{name}` is missing among the parameters: {', '.join(sorted(found)[:6])}, ...")
-        check(found[name] == tuple(value.shape), f"`{name}` has shape {list(found[name])}, expected {list(value.shape)}")
+        check(
+            found[name] == tuple(value.shape), f"`{name}` has shape {list(found[name])}, expected {list(value.shape)}"
+        )
     same(model.max_len, MAX, "the attribute max_len")
 
 
@@ -72,7 +74,9 @@ def test_first_loss(GPT):
     # keeps: small-start
     model, ids = GPT(100, 32, 4, 64, 2, 16), torch.randint(100, (8, 16), generator=torch.Generator().manual_seed(1))
     loss = torch.nn.functional.cross_entropy(model(ids)[:, :-1].flatten(0, 1), ids[:, 1:].flatten()).item()
-    check(abs(loss - math.log(100)) < 0.3, f"the first loss with 100 tokens is {loss:.2f}, and ln 100 = 4.61: start small")
+    check(
+        abs(loss - math.log(100)) < 0.3, f"the first loss with 100 tokens is {loss:.2f}, and ln 100 = 4.61: start small"
+    )
 
 
 def test_filled_up_on_the_left(GPT):
@@ -81,7 +85,9 @@ def test_filled_up_on_the_left(GPT):
     model, (ids, padding) = loaded(GPT, _weights(), H), _padded()
     got = tensor(model(ids, padding), "the logits with padding", (3, 7, V), F64).detach()
     check(got.isfinite().all(), "logits at padding are not finite: a padding token sees nothing, mind its softmax")
-    for row, (mine, right) in enumerate(zip(_real(got, padding), twin_padded(_weights(), H, ids, padding), strict=True)):
+    for row, (mine, right) in enumerate(
+        zip(_real(got, padding), twin_padded(_weights(), H, ids, padding), strict=True)
+    ):
         same(mine, right, f"the real logits of row {row}, with {int(padding[row].sum())} paddings")
     other = torch.where(padding, (ids + 3) % V, ids)
     again = model(other, padding).detach()
@@ -104,7 +110,11 @@ def test_two_caches(GPT):
     model, first, second = loaded(GPT, _weights(), H), _ids(1, 4), _ids(1, 4, seed=69)
     got = run_beside(two_caches, model, first, second)
     for ids, mine in zip((first, second), got, strict=True):
-        same(torch.cat([one.detach() for one in mine], 1), twin_logits(_weights(), H, ids), "the logits of two texts in turns")
+        same(
+            torch.cat([one.detach() for one in mine], 1),
+            twin_logits(_weights(), H, ids),
+            "the logits of two texts in turns",
+        )
 
 
 def test_mask_so_far(GPT):
@@ -129,8 +139,11 @@ def test_one_token_more(GPT):
     same(work["result"].detach(), twin_logits(wide, H, _ids(1, 20) % 9)[:, -1:], "the logits of token 20")
     once = L * (8 * 24**2 + 4 * 24 * 48) + 2 * 24 * 9
     look = L * 4 * 24 * 24
-    check(work["flops"] <= 1.2 * once + 3 * look, f"token 20 costs {work['flops']:,} operations; its own way through "
-          f"the layers costs {once:,}: what is computed again that the cache could have kept?")
+    check(
+        work["flops"] <= 1.2 * once + 3 * look,
+        f"token 20 costs {work['flops']:,} operations; its own way through "
+        f"the layers costs {once:,}: what is computed again that the cache could have kept?",
+    )
 
 
 def test_more_than_max_len(GPT):
@@ -203,9 +216,12 @@ def probe_work(GPT):
 
 def probe_errors(GPT):
     model, ids = loaded(GPT, _weights(), H), _ids(1, MAX + 1)
-    return [raises_value_error(model, ids), raises_value_error(model, ids, torch.arange(MAX + 1)[None] < 4),
-            raises_value_error(run_beside, in_chunks, model, ids, [MAX, 1]),
-            raises_value_error(run_beside, in_chunks, model, ids, [5, 6])]
+    return [
+        raises_value_error(model, ids),
+        raises_value_error(model, ids, torch.arange(MAX + 1)[None] < 4),
+        raises_value_error(run_beside, in_chunks, model, ids, [MAX, 1]),
+        raises_value_error(run_beside, in_chunks, model, ids, [5, 6]),
+    ]
 
 
 def probe_first_loss(GPT):

@@ -32,8 +32,13 @@ def test_what_is_left_out(from_gpt2):
     """Masks, lm_head.weight and names that nobody knows leave no trace."""
     # keeps: left-out, others-ignored
     state, ours = published(68)
-    more = {"lm_head.weight": state["wte.weight"], "h.0.attn.bias": torch.ones(1, 1, 6, 6), "epoch": torch.zeros(1),
-            "h.1.attn.masked_bias": torch.tensor(-1e4), "h.0.attn.rotary.inv_freq": torch.zeros(3)}
+    more = {
+        "lm_head.weight": state["wte.weight"],
+        "h.0.attn.bias": torch.ones(1, 1, 6, 6),
+        "epoch": torch.zeros(1),
+        "h.1.attn.masked_bias": torch.tensor(-1e4),
+        "h.0.attn.rotary.inv_freq": torch.zeros(3),
+    }
     taken(_converted(from_gpt2, state | more), ours)
 
 
@@ -66,7 +71,10 @@ def test_a_missing_tensor(from_gpt2):
             found = _error(from_gpt2, missing, prefix)
             check(found is not None, f"without {missing} nothing is raised")
             names, text = found
-            check({"KeyError", "ValueError"} & {*names}, f"without {missing} it raises {text}, expected a KeyError or ValueError")
+            check(
+                {"KeyError", "ValueError"} & {*names},
+                f"without {missing} it raises {text}, expected a KeyError or ValueError",
+            )
             check(missing in text, f"without {missing} the error says {text!r}, which does not name it")
 
 

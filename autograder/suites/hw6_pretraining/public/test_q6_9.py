@@ -53,8 +53,12 @@ def test_top_p(next_probabilities):
     same(next_probabilities(HALVES, top_p=0.5), _t(1.0, 0.0, 0.0, 0.0), "the result with top_p=0.5")
     same(next_probabilities(HALVES, top_p=0.7), _t(2 / 3, 1 / 3, 0.0, 0.0), "the result with top_p=0.7")
     same(next_probabilities(HALVES, top_p=0.8), _t(4, 2, 1, 0) / 7, "the result with top_p=0.8")
-    same(next_probabilities(HALVES, top_k=3, top_p=0.8), _t(2 / 3, 1 / 3, 0.0, 0.0), "the result with top_k=3, top_p=0.8")
-    same(next_probabilities(HALVES, 0.5, top_p=0.7), _t(1.0, 0.0, 0.0, 0.0), "the result with temperature 0.5, top_p=0.7")
+    same(
+        next_probabilities(HALVES, top_k=3, top_p=0.8), _t(2 / 3, 1 / 3, 0.0, 0.0), "the result with top_k=3, top_p=0.8"
+    )
+    same(
+        next_probabilities(HALVES, 0.5, top_p=0.7), _t(1.0, 0.0, 0.0, 0.0), "the result with temperature 0.5, top_p=0.7"
+    )
     same(next_probabilities(HALVES, top_p=1.0), HALVES.exp(), "the result with top_p=1")
 
 
@@ -75,7 +79,9 @@ def test_errors(next_probabilities):
     expect_value_error("temperature=-1", next_probabilities, HALVES, -1.0)
     for temperature in (1.0, 0.0):
         for options in ({"top_k": 0}, {"top_k": -2}, {"top_p": 0.0}, {"top_p": 1.5}, {"top_p": -0.1}):
-            expect_value_error(f"{options} at temperature {temperature:g}", next_probabilities, HALVES, temperature, **options)
+            expect_value_error(
+                f"{options} at temperature {temperature:g}", next_probabilities, HALVES, temperature, **options
+            )
 
 
 def probe_plain(next_probabilities):
@@ -142,8 +148,17 @@ def probe_large_k(next_probabilities):
 
 
 def probe_errors(next_probabilities):
-    return [raises_value_error(next_probabilities, HALVES, temperature, top_k, top_p) for temperature, top_k, top_p in (
-        (-1.0, None, None), (1.0, 0, None), (0.0, 0, None), (1.0, None, 0.0), (0.0, None, 1.5), (1.0, None, 1.5))]
+    return [
+        raises_value_error(next_probabilities, HALVES, temperature, top_k, top_p)
+        for temperature, top_k, top_p in (
+            (-1.0, None, None),
+            (1.0, 0, None),
+            (0.0, 0, None),
+            (1.0, None, 0.0),
+            (0.0, None, 1.5),
+            (1.0, None, 1.5),
+        )
+    ]
 
 
 def probe_dtype(next_probabilities):

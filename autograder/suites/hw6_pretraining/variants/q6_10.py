@@ -27,7 +27,7 @@ def sample(model, prompts, n, temperature=1.0, top_k=None, top_p=None, generator
                 start = t
     finally:
         model.train(mode)
-    return [row[T - length :] for row, length in zip(ids.tolist(), lengths)]
+    return [row[T - length :] for row, length in zip(ids.tolist(), lengths, strict=True)]
 
 
 # %% gumbel
@@ -102,7 +102,7 @@ def sample(model, prompts, n, temperature=1.0, top_k=None, top_p=None, generator
             rows = next_probabilities(logits, temperature, top_k, top_p).tolist()
             draws = torch.rand(len(rows), generator=generator, dtype=torch.float64).tolist()
             new = []
-            for text, row, u in zip(texts, rows, draws):
+            for text, row, u in zip(texts, rows, draws, strict=True):
                 sums = list(itertools.accumulate(row))
                 i = bisect.bisect_right(sums, u * sums[-1])
                 while row[i] == 0:
@@ -110,6 +110,34 @@ def sample(model, prompts, n, temperature=1.0, top_k=None, top_p=None, generator
                 text.append(i)
                 new.append([i])
             blocked = [b + [False] for b in blocked]
+    finally:
+        model.train(training)
+    return texts
+
+
+# %% torchs-own-generator-by-name
+"""None becomes torch's own generator by name; exponential races for the draw; masks from lengths; keyword arguments."""
+@torch.inference_mode()
+def sample(model, prompts, n, temperature=1.0, top_k=None, top_p=None, generator=None):
+    lengths = torch.tensor([len(prompt) for prompt in prompts])
+    room = int(lengths.max())
+    if room + n > model.max_len:
+        raise ValueError(f"prompts of {room} tokens leave no room for {n} more")
+    source = generator if generator is not None else torch.default_generator
+    where = next(model.parameters()).device
+    ids = torch.nn.utils.rnn.pad_sequence([torch.tensor(p[::-1]) for p in prompts], batch_first=True).flip(1).to(where)
+    gaps = (room - lengths).to(where)
+    texts, training = [prompt[:] for prompt in prompts], model.training
+    model.eval()
+    try:
+        memory, fresh = model.new_cache(), ids
+        for step in range(n):
+            mask = torch.arange(room + step, device=where).unsqueeze(0) < gaps.unsqueeze(1)
+            p = next_probabilities(model(fresh, cache=memory, key_padding_mask=mask)[:, -1], temperature, top_k, top_p)
+            race = torch.empty(p.shape, dtype=torch.float64).exponential_(generator=source).to(where)
+            fresh = (p.double() / race).argmax(dim=1, keepdim=True)
+            for text, token in zip(texts, fresh.squeeze(1).tolist(), strict=True):
+                text.append(token)
     finally:
         model.train(training)
     return texts

@@ -48,7 +48,7 @@ def next_probabilities(logits, temperature=1.0, top_k=None, top_p=None):
                     n += 1
                 ids, w = ids[:n], w[:n]
                 total = sum(w)
-            for i, x in zip(ids, w):
+            for i, x in zip(ids, w, strict=True):
                 out[i] = x / total
         rows.append(out)
     return torch.tensor(rows, dtype=logits.dtype, device=logits.device).reshape(logits.shape)
