@@ -383,6 +383,8 @@ def watching(teller: Teller) -> Iterator[None]:
         return array.held if isinstance(array, HeldArray) else from_numpy(array)
 
     teller.closed = False
+    one_dnn = torch._C._get_mkldnn_enabled()
+    torch._C._set_mkldnn_enabled(False)  # recurrent layers step by step
     torch.backends.mha.set_fastpath_enabled(False)  # not by one operation that would hide all others, nor is attention
     torch.from_numpy = from_held  # type: ignore[assignment]  # no mode hears of it
     torch.__future__.set_overwrite_module_params_on_conversion(True)  # a handle cannot become one of another dtype
@@ -391,6 +393,7 @@ def watching(teller: Teller) -> Iterator[None]:
             yield
     finally:
         teller.closed = True
+        torch._C._set_mkldnn_enabled(one_dnn)
         torch.backends.mha.set_fastpath_enabled(fast)
         torch.from_numpy = from_numpy
         torch.__future__.set_overwrite_module_params_on_conversion(not in_place)

@@ -23,5 +23,5 @@ def question_text(question: Question) -> str:
     head = f"{question['question']}: {question['judged']:g} of {question['points']:g} points"
     if not question["answered"]:
         return f"{head}. Not answered."
-    hint = [question["hint"]] if question["hint"] else []
+    hint = [question[told] for told in ("hint", "together") if question[told]]
     return "\n".join([head, *hint, *map(case_line, question["cases"])])

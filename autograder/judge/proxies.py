@@ -42,11 +42,14 @@ class CellOutcome:
 class Student:
     """A notebook in a box: `student["f"]` is a stand-in for the student's object of that name."""
 
-    def __init__(self, channel: Channel, *, wall: float | None = None, arrays: str = THE_COURSE.rng) -> None:
+    def __init__(
+        self, channel: Channel, *, wall: float | None = None, arrays: str = THE_COURSE.rng, autograd: bool = True
+    ) -> None:
         """`arrays` is what tests get for a student's NumPy arrays and scalars: themselves, or in a course on torch
-        tensors and Python numbers.
+        tensors and Python numbers. `autograd` is whether there is any in the box.
         """
         self.channel = channel
+        self.autograd = autograd
         self._as_tensors = arrays == "torch"
         self.wall = wall  # seconds for each request; may be changed between requests
         self.printed = ""

@@ -48,6 +48,7 @@ class Seat:
         self._help: Help | None = None
         self._end = time.monotonic() + limits.wall_submission
         self._sitting: Sitting | None = None
+        self.seen_hidden = False  # whether this box has met the inputs of a hidden case
 
     @property
     def out_of_time(self) -> bool:
@@ -74,6 +75,7 @@ class Seat:
         if self._sitting is not None:
             self._sitting.close()
             self._sitting = None
+        self.seen_hidden = False
 
     def __enter__(self) -> Seat:
         return self

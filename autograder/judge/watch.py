@@ -18,6 +18,7 @@ from typing import Any
 from torch import Tensor
 from torch.utils._pytree import tree_leaves
 
+from autograder.box import wire
 from autograder.box.channel import NO_ANSWER
 from autograder.box.protocol import Kept
 from autograder.judge.faults import checked, one_line
@@ -64,8 +65,9 @@ class Session:
 
         What is `opaque` stays in the box as it is, whatever it is: "all" of the result, or the "last" item of it.
         """
-        self.ask_vault({"op": "resume"})
-        self._take(target)
+        for module in (target, *args, *kwargs.values()):
+            self._take(module)
+        self.ask_vault({"op": "resume", "own": False})
         message = {
             "op": "call watched",
             "target": lower(target),
@@ -97,10 +99,8 @@ class Session:
 
     def load(self, module: ModuleProxy, state: Mapping[str, Tensor]) -> None:
         """Give a module weights that no box ever has: its parameters of these names become handles of them."""
-        self.ask_vault({"op": "resume"})
         kept = {name: self._put(value, f"parameter {name}") for name, value in state.items()}
-        self._student.ask({"op": "take", "target": module._target, "state": kept})
-        self._taken[id(module)] = module
+        self._take(module, kept)
 
     def _put(self, value: Any, name: str) -> Any:
         """An argument with its tensors put into the vault."""
@@ -113,13 +113,19 @@ class Session:
             return type(value)(self._put(item, name) for item in value)
         if isinstance(value, Mapping):
             return {key: self._put(item, name) for key, item in value.items()}
-        self._take(value)
         return lower(value)
 
-    def _take(self, value: Any) -> None:
-        """Have the numbers of a module's parameters and buffers kept in the vault for this session."""
-        if isinstance(value, ModuleProxy) and id(value) not in self._taken:
-            self._student.ask({"op": "take", "target": value._target, "state": {}})
+    def _take(self, value: Any, state: Mapping[str, Any] | None = None) -> None:
+        """Have the numbers of a module's parameters and buffers kept in the vault for this session.
+
+        This comes before a call's inputs: what a box puts in as a module's own is not counted.
+        """
+        if isinstance(value, list | tuple | Mapping):
+            for item in value.values() if isinstance(value, Mapping) else value:
+                self._take(item)
+        elif isinstance(value, ModuleProxy) and (state is not None or id(value) not in self._taken):
+            self.ask_vault({"op": "resume", "own": True})
+            self._student.ask({"op": "take", "target": value._target, "state": dict(state or {})})
             self._taken[id(value)] = value
 
     def close(self) -> None:
@@ -128,14 +134,12 @@ class Session:
             self._student.ask({"op": "watch", "device": "cpu"})
 
     def _fetched(self, value: Any) -> Any:
-        if type(value) is Kept:
-            (tensor,) = checked(self.ask_vault({"op": "fetch", "handles": [value.number]}), list)
-            return tensor
-        if isinstance(value, list | tuple):
-            return type(value)(self._fetched(item) for item in value)
-        if isinstance(value, dict):
-            return {key: self._fetched(item) for key, item in value.items()}
-        return value
+        """A result with the numbers of its handles, in one message: what is too large for one is no answer."""
+        numbers = list(dict.fromkeys(leaf.number for leaf in wire.leaves(value) if type(leaf) is Kept))
+        if not numbers:
+            return value
+        tensors = checked(self.ask_vault({"op": "fetch", "handles": numbers}), list)
+        return _filled(value, dict(zip(numbers, tensors, strict=True)))
 
     @contextmanager
     def _heard_by_the_relay(self) -> Iterator[None]:
@@ -159,6 +163,16 @@ class Session:
         if "error" in reply:
             raise StudentCrash(NO_ANSWER)
         return reply["value"]
+
+
+def _filled(value: Any, tensors: Mapping[int, Tensor]) -> Any:
+    if type(value) is Kept:
+        return tensors[value.number]
+    if isinstance(value, list | tuple):
+        return type(value)(_filled(item, tensors) for item in value)
+    if isinstance(value, dict):
+        return {key: _filled(item, tensors) for key, item in value.items()}
+    return value
 
 
 @contextmanager

@@ -52,7 +52,6 @@ class Standing:
             "not_answered": self.ids("not answered"),
             "written": self.ids("written"),
             "not_written": self.ids("not written"),
-            "points_passed": sum(row.question.points for row in self.rows if row.status == "passed"),
             "points": sum(row.question.points for row in self.rows),
             "minutes_left": self.minutes_left,
         }

@@ -11,6 +11,7 @@ from box_kit import LIMITS, NOTEBOOKS
 
 from autograder.box import vault
 from autograder.box.channel import LoopbackChannel
+from autograder.box.protocol import ProtocolError
 from autograder.box.sandbox import BoxFactory, pick
 from autograder.judge import measures  # noqa: F401  what the judge does in the place of instruments
 from autograder.judge.faults import StudentRaised
@@ -105,6 +106,7 @@ def test_ready_made_attention_shows_whatever_calls_it(student, inputs, name):
 
 
 READERS = ["reads_all", "reads_bits", "reads_by_writing", "reads_by_shapes", "reads_by_errors"]
+READERS += ["reads_two_as_one", "reads_means"]
 
 
 @pytest.mark.parametrize("name", READERS)
@@ -116,6 +118,30 @@ def test_whoever_reads_everything_out_has_left_the_watch(student, inputs, name):
 def test_whoever_brings_everything_in_has_left_the_watch(student, inputs):
     with watch(student, brings=100) as session, pytest.raises(Wrong, match="it brings more than 100 numbers"):
         session.call(student["brings_all"], *inputs)
+
+
+@pytest.mark.parametrize("name", ["owns_what_it_likes", "brings_in_a_run"])
+def test_numbers_come_in_only_where_they_are_counted(student, inputs, name):
+    with watch(student) as session, pytest.raises((Wrong, StudentFault)):
+        session.call(student[name], *inputs)
+
+
+def test_calls_of_one_session_share_what_may_be_read_out(student, inputs):
+    with watch(student) as session, pytest.raises(Wrong, match="reads more than"):
+        for _ in range(40):
+            session.call(student["reads_one_row"], inputs[0])
+
+
+def test_an_input_that_was_changed_and_forgotten_is_named_too(student, inputs):
+    with watch(student) as session, pytest.raises(Wrong, match="your code changed its argument 1 in place"):
+        session.call(student["changes_and_forgets"], *inputs)
+
+
+def test_a_result_that_is_too_large_is_none(student, inputs):
+    with watch(student) as session, pytest.raises((StudentFault, ProtocolError)):
+        session.call(student["many_large"], *inputs)
+    with watch(student) as session:  # and the vault is there for the next call
+        assert session.call(student["plain"], *inputs).flops
 
 
 def test_memory_of_an_earlier_call_is_of_no_use(student, inputs):

@@ -7,7 +7,7 @@ import shutil
 import tomllib
 from pathlib import Path
 
-from autograder.numbers import spelt
+from autograder.numbers import numbers, spelt
 from autograder.places import ASSIGNMENTS, COURSE, SOLUTIONS, SUITES
 
 HOMEWORK = "hw1_attention"
@@ -40,7 +40,8 @@ def _cut_source() -> str:
     kept = [cell for cell in cells[first:] if _question(cell) in (*KEPT, IN_WORDS)]
     spent = sum(float(points) for cell in kept for points in re.findall(r"^# %% question=.* points=(\d+)", cell))
     kept = [re.sub(r'(explain="\w+" points=)\d+', rf"\g<1>{100 - spent:g}", cell) for cell in kept]
-    return spelt("".join([head, *cells[:first], *kept]))  # most of the questions that it speaks of are left out
+    whole = "".join([head, *cells[:first], *kept])
+    return spelt(whole, numbers(SOLUTIONS))  # most of the questions that it speaks of are left out
 
 
 def _question(cell: str) -> str:

@@ -114,3 +114,12 @@ def test_a_seat_tells_what_is_left_of_the_time() -> None:
     seat.renew()
     seat.student()
     assert 5 > told[0] > told[1] > 4
+
+
+def test_a_package_that_is_not_there_costs_neither_the_answer_below_its_import_nor_a_helper() -> None:
+    helper = RunCell("cell 1", "import no_such_package\ndef helper(x):\n    return 2 * x")
+    asked = RunCell("q9_1", "import no_such_package as nsp\ndef twice(x):\n    return helper(x)", ("twice",))
+    candidate, student, _ = loaded(helper, asked)
+    assert student["twice"](3) == 6
+    told = [note for note in notes_of(candidate) if "stopped at an error before it had defined" in note]
+    assert [note.partition(":")[0] for note in told] == ["cell 1", "q9_1"]

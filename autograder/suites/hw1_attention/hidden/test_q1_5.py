@@ -140,13 +140,26 @@ def test_start_of_the_decoder(AttentionSeq2Seq, rng):
         other = src.clone()
         for row, length in enumerate(lengths):
             other[row, length - 1] = (other[row, length - 1] + 4) % VOCAB_SRC
-        before, after = (_run(model, x, tgt_in, mask)[1].detach().double().clamp_min(1e-30).log() for x in (src, other))
         # among the tokens before it, weights are shared in a way that depends on the decoder's state and on them alone
-        ratios = [(w[:2, :, 1:3] - w[:2, :, :1]) for w in (before, after)]
-        moved = (ratios[0] - ratios[1]).abs().amax((1, 2))
-        check((moved > slack).all(), "another token at the end of the source leaves the weights on the tokens before "
-              "it in the same ratios at every step, so the decoder's states do not depend on it: start the decoder "
-              "from the encoder's last real state", mistake="decoder-starts-from-zeros")
+        before, moved = _ratios_moved(model, src, other, tgt_in, mask)
+        if (moved > slack).all():
+            continue
+        check((before[:2, :, :3] > 0).all(), "the first places of the source have no weight, though they are real: "
+              "every encoder state is to be offered")
+        earlier = src.clone()
+        earlier[:, 1] = (earlier[:, 1] + 4) % VOCAB_SRC
+        check((_ratios_moved(model, src, earlier, tgt_in, mask)[1] > slack).any(), "the weights do not depend on what "
+              "stands in the source: score each step's state against the encoder's states")
+        check(False, "another token at the end of the source leaves the weights on the tokens before it in the same "
+              "ratios at every step, so the decoder's states do not depend on it: start the decoder from the encoder's "
+              "last real state", mistake="decoder-starts-from-zeros")
+
+
+def _ratios_moved(model, src, other, tgt_in, mask):
+    """The weights on a source, and how far the ratios among the first three lie apart on another one, per row."""
+    weights = [_run(model, x, tgt_in, mask)[1].detach().double() for x in (src, other)]
+    ratios = [log[:2, :, 1:3] - log[:2, :, :1] for log in (w.clamp_min(1e-30).log() for w in weights)]
+    return weights[0], (ratios[0] - ratios[1]).abs().amax((1, 2))
 
 
 def test_no_weight_on_padding(AttentionSeq2Seq, rng):
