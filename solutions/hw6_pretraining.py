@@ -98,8 +98,8 @@ from hw2_multihead import MultiHeadAttention, merge_heads, split_heads
 # | `token_embed`, `position_embed` | `nn.Embedding`: $E$ `[V, D]`, $P$ `[max_len, D]` |
 # | `blocks` | `nn.ModuleList`, each with `norm1`, `attn` (a `MultiHeadAttention`, or yours with its `q_proj`, `k_proj`, `v_proj`, `o_proj`), `norm2`, and `ff` with `fc1`, `fc2` |
 # | `final_norm` | `nn.LayerNorm` |
-# | `max_len` | the number, as an attribute {=max-len-kept} |
 #
+# - `max_len` stays an attribute of the model {=max-len-kept}.
 # - Attention is causal: logits at place $i$ do not depend on later tokens {=causal}.
 # - `ff` is `fc2(gelu(fc1(x)))` with the **tanh approximation**, `F.gelu(x, approximate="tanh")`, as in the published
 #   model {=tanh-gelu}. (The `FeedForward` of homework 3 has the exact one.)
@@ -115,7 +115,7 @@ from hw2_multihead import MultiHeadAttention, merge_heads, split_heads
 
 # %% [markdown]
 # **Padding on the left.** Prompts have different lengths, and all of them must end in the same column, for that is where
-# the next word comes. So shorter ones are filled up on the left: `forward(ids, key_padding_mask)`, bool `[B, T]`,
+# the next word comes {-}. So shorter ones are filled up on the left: `forward(ids, key_padding_mask)`, bool `[B, T]`,
 # True = padding. In each row
 #
 # - positions count from the first real token: it gets $P[0]$ whatever stands before it {=left-positions};
@@ -654,7 +654,7 @@ with after("q6_7", "q6_11", what="run"):
 # keys of the third column {=form}, on which the claim fails {=breaks}. Tensors may be float32 or float64, axes up to 64.
 #
 # `holds(name, example)` from `course_utils.hw6.claims` tries a claim on an example: True if the claim is true of it, False if
-# it fails by more than rounding, and a `ValueError` that says what is expected if the example is not one. It proves
+# it fails by more than rounding, and a `ValueError` that says what is expected if the example is not one {-}. It proves
 # nothing when it says True. The last claim is a matter of experience, and the experiment below has an opinion. Whether
 # you have found all false claims is what hidden checks also try.
 

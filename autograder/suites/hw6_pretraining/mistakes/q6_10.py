@@ -12,7 +12,7 @@ replace("model(new, padding, cache)", "model(new, None, cache)")
 replace("[[i < longest - len(row) for i in range(longest)] for row in prompts]", "[[i >= longest - len(row) for i in range(longest)] for row in prompts]")
 replace("F.pad(padding, (0, 1))", "F.pad(padding, (0, 1), value=True)")
 
-# %% everything-again
+# %% everything-again price=0.3
 """The texts are right and nothing is saved: the whole text goes through the model for each new token. With a cache it
 gets the new ones alone."""
 replace("model(new, padding, cache)", "model(new, padding)")
@@ -20,7 +20,7 @@ replace("new = torch.multinomial(p, 1, generator=generator).to(device)  # [B, 1]
         "drawn = torch.multinomial(p, 1, generator=generator).to(device)\n                new = torch.cat([new, drawn], 1)")
 replace("new[:, 0].tolist()", "drawn[:, 0].tolist()")
 
-# %% prompt-by-prompt
+# %% prompt-by-prompt price=0.35
 """Each prompt is written alone, so there are as many calls as prompts times tokens. All of them go into one batch."""
 def sample(model, prompts, n, temperature=1.0, top_k=None, top_p=None, generator=None):
     if max(map(len, prompts)) + n > model.max_len:
@@ -41,7 +41,7 @@ def sample(model, prompts, n, temperature=1.0, top_k=None, top_p=None, generator
         model.train(was)
     return rows
 
-# %% prompt-token-by-token
+# %% prompt-token-by-token price=0.25
 """The prompts are read token by token, which takes a call for each. The first call takes all of them."""
 def sample(model, prompts, n, temperature=1.0, top_k=None, top_p=None, generator=None):
     T = max(map(len, prompts))
@@ -65,16 +65,16 @@ def sample(model, prompts, n, temperature=1.0, top_k=None, top_p=None, generator
         model.train(was)
     return rows
 
-# %% chance-from-elsewhere
+# %% chance-from-elsewhere price=0.3
 """The same generator gives different texts, and torch's global generator moves: hand the generator to the draw."""
 replace("torch.multinomial(p, 1, generator=generator)", "torch.multinomial(p, 1)")
 
-# %% seeds-torch-itself
+# %% seeds-torch-itself price=0.2
 """You seed torch's global generator, and whoever uses it elsewhere gets your numbers. Draw from `generator` itself."""
 replace("torch.multinomial(p, 1, generator=generator)", "torch.multinomial(p, 1)")
 replace("    model.eval()\n", "    if generator is not None:\n        torch.manual_seed(int(torch.randint(2**31, (), generator=generator)))\n    model.eval()\n")
 
-# %% always-greedy
+# %% always-greedy price=0.6
 """There is no chance: the likeliest token is taken at every temperature."""
 replace("torch.multinomial(p, 1, generator=generator)", "p.argmax(-1, keepdim=True)")
 
@@ -92,23 +92,23 @@ replace("p = next_probabilities(model(new, padding, cache)[:, -1], temperature, 
 """top_k and top_p have no effect: hand them on."""
 replace("temperature, top_k, top_p)  # [B, V]", "temperature)")
 
-# %% mode-lost-after-an-error
+# %% mode-lost-after-an-error price=0.1
 """After an error the model stays in evaluation mode: put the mode back in a `finally`."""
 replace("    finally:\n        model.train(was_training)", "    except Exception:\n        raise\n    model.train(was_training)")
 
-# %% mode-not-restored
+# %% mode-not-restored price=0.15
 """The model comes back in evaluation mode, whatever it was: note its mode first, and put it back."""
 replace("model.train(was_training)", "pass")
 
-# %% training-mode-inside
+# %% training-mode-inside price=0.25
 """The model writes in training mode, with dropout: switch it to evaluation mode before the first call."""
 replace("    model.eval()\n", "")
 
-# %% room-noticed-too-late
+# %% room-noticed-too-late price=0.15
 """A text that does not fit is noticed by the model, when much of it is written. Look before the first call."""
 replace("if longest + n > model.max_len:", "if longest > model.max_len:")
 
-# %% one-short-of-room
+# %% one-short-of-room price=0.1
 """A text of exactly max_len tokens is refused, and it fits."""
 replace("if longest + n > model.max_len:", "if longest + n >= model.max_len:")
 
@@ -116,6 +116,6 @@ replace("if longest + n > model.max_len:", "if longest + n >= model.max_len:")
 """The prompts are missing from the result: each text begins with its prompt."""
 replace("written, cache = [list(row) for row in prompts]", "written, cache = [[] for row in prompts]")
 
-# %% tensors-for-ints
+# %% tensors-for-ints price=0.1
 """The new tokens are tensors, and lists of Python ints are asked for: `tolist()` or `int()`."""
 replace("new[:, 0].tolist()", "new[:, 0]")

@@ -29,30 +29,30 @@ replace("math.exp(F.cross_entropy(torch.cat(logits), ids[1:]).item())", "2 ** F.
 """The loss is summed and not averaged: the result grows with the length of the text."""
 replace("F.cross_entropy(torch.cat(logits), ids[1:])", "F.cross_entropy(torch.cat(logits), ids[1:], reduction='sum')")
 
-# %% divided-by-n
+# %% divided-by-n price=0.25
 """There are N - 1 predictions, and you divide by N."""
 replace("F.cross_entropy(torch.cat(logits), ids[1:])", "(F.cross_entropy(torch.cat(logits), ids[1:], reduction='sum') / N)")
 
-# %% mode-not-restored
+# %% mode-not-restored price=0.15
 """The model comes back in evaluation mode, whatever it was."""
 replace("model.train(was_training)", "pass")
 
-# %% training-mode-inside
+# %% training-mode-inside price=0.25
 """The model is judged in training mode, with dropout."""
 replace("    model.eval()\n", "")
 
-# %% nats-for-bits
+# %% nats-for-bits price=0.25
 """These are nats per character. A bit is a logarithm to the base 2."""
 replace("math.log2(perplexity)", "math.log(perplexity)")
 
-# %% bits-per-token
+# %% bits-per-token price=0.3
 """These are bits per token: spread all of them over the characters."""
 replace("return n_tokens * math.log2(perplexity) / n_characters", "return math.log2(perplexity)")
 
-# %% upside-down
+# %% upside-down price=0.3
 """Tokens and characters are exchanged: n_tokens predictions cost bits, and they are spread over n_characters."""
 replace("n_tokens * math.log2(perplexity) / n_characters", "n_characters * math.log2(perplexity) / n_tokens")
 
-# %% perplexity-divided
+# %% perplexity-divided price=0.3
 """Perplexities do not add up along a text, their logarithms do. Take the logarithm first, then spread it."""
 replace("n_tokens * math.log2(perplexity) / n_characters", "math.log2(perplexity * n_tokens / n_characters)")

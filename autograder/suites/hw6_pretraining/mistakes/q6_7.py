@@ -1,4 +1,4 @@
-# %% exact-gelu
+# %% exact-gelu price=0.3
 """Nearly right, and off in the third digit everywhere: your `ff` has the exact GELU. The published model has the tanh
 approximation."""
 replace(', approximate="tanh")', ")")
@@ -12,7 +12,7 @@ replace("places = (places - key_padding_mask.sum(1, keepdim=True)).clamp(min=0)"
 """What stands in the padding changes the real logits: the mask does not reach attention."""
 replace("attention(q, k, v, key_padding_mask, causal=True)", "attention(q, k, v, None, causal=True)")
 
-# %% no-causal-mask
+# %% no-causal-mask price=0.6
 """A token sees those after it: the causal mask is missing. Such a model guesses well and writes badly."""
 replace("attention(q, k, v, key_padding_mask, causal=True)", "attention(q, k, v, key_padding_mask)")
 
@@ -26,7 +26,7 @@ replace("heads, weights = attention(q, k, v, key_padding_mask, causal=True)", ""
             scores = scores.masked_fill(key_padding_mask[:, None, None], -math.inf)
         weights = softargmax(scores)""")
 
-# %% nan-at-padding
+# %% nan-at-padding price=0.2
 """Logits at padding are NaN: a padding token on the left sees nothing, and a softmax over nothing but -inf is 0 / 0."""
 replace("heads, weights = attention(q, k, v, key_padding_mask, causal=True)", """T, S = q.shape[2], k.shape[2]
         later = torch.ones(T, S, dtype=torch.bool, device=q.device).triu(S - T + 1)
@@ -48,13 +48,13 @@ replace("kept.update(k=k, v=v)", "pass")
 """All blocks share one cache, so each reads the others' keys. Every block needs its own."""
 replace("return [{} for _ in self.blocks]", "return [{}] * len(self.blocks)")
 
-# %% one-cache-for-all-texts
+# %% one-cache-for-all-texts price=0.2
 """Two texts see each other: `new_cache()` gives the same cache each time."""
 replace("return [{} for _ in self.blocks]", """if not hasattr(self, "_kept"):
             self._kept = [{} for _ in self.blocks]
         return self._kept""")
 
-# %% everything-again
+# %% everything-again price=0.3
 """The logits are right and nothing is saved: all tokens so far go through the layers at every call. Only the new ones
 should."""
 replace("past = cache[0][\"k\"].shape[2] if cache and cache[0] else 0", """if cache is not None:
@@ -64,12 +64,12 @@ replace("past = cache[0][\"k\"].shape[2] if cache and cache[0] else 0", """if ca
 replace("return self.final_norm(x) @ self.token_embed.weight.T  # [B, T, V]",
         "return (self.final_norm(x) @ self.token_embed.weight.T)[:, T - new :]")
 
-# %% cache-not-counted
+# %% cache-not-counted price=0.15
 """A text that grows in the cache beyond max_len is not noticed: columns in the cache count too."""
 replace("if past + T > self.max_len:", "if T > self.max_len:")
 replace("torch.arange(past, past + T, device=ids.device)", "torch.arange(past, past + T, device=ids.device).clamp(max=self.max_len - 1)")
 
-# %% padding-not-counted
+# %% padding-not-counted price=0.15
 """max_len counts columns, and padding is columns: you count the real tokens alone."""
 replace("if past + T > self.max_len:", """longest = past + T
         if key_padding_mask is not None:
@@ -87,19 +87,19 @@ replace("x = x + self.dropout(self.attend(self.norm1(x), key_padding_mask, kept)
 replace("(self.norm2(x)), approximate", "(x), approximate")
 replace("return x + self.dropout(self.ff[\"fc2\"](hidden))", "return self.norm2(x + self.dropout(self.ff[\"fc2\"](hidden)))")
 
-# %% pytorch-start
+# %% pytorch-start price=0.1
 """The first loss is far above ln V: embeddings of size 1 make logits of size sqrt(D). Start with N(0, 0.02^2)."""
 replace("if \"norm\" not in name:", "if False:")
 
-# %% dropout-inside-ff
+# %% dropout-inside-ff price=0.15
 """There is dropout inside `ff`, between its two layers. Here its branch is dropped out as a whole, and nothing inside."""
 replace("return x + self.dropout(self.ff[\"fc2\"](hidden))", "return x + self.dropout(self.ff[\"fc2\"](self.dropout(hidden)))")
 
-# %% embeddings-not-dropped
+# %% embeddings-not-dropped price=0.15
 """The sum of the embeddings is not dropped out in training mode."""
 replace("x = self.dropout(self.token_embed(ids) + self.position_embed(places))",
         "x = self.token_embed(ids) + self.position_embed(places)")
 
-# %% attention-weights-not-dropped
+# %% attention-weights-not-dropped price=0.15
 """The attention weights are not dropped out in training mode."""
 replace("heads = F.dropout(weights, mha.dropout, self.training) @ v", "heads = weights @ v")

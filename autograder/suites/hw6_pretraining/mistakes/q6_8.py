@@ -1,4 +1,4 @@
-# %% nothing-transposed
+# %% nothing-transposed price=0.6
 """The matrices arrive as they are stored, [in, out]. `nn.Linear` wants [out, in]: transpose them."""
 replace(".weight\"].T  # [in, out] -> [out, in]", ".weight\"]")
 replace("_proj.weight\"] = weight.T", "_proj.weight\"] = weight")
@@ -29,22 +29,22 @@ replace('.bias"].chunk(3)', '.bias"].unflatten(0, (-1, 3)).unbind(1)')
 """You cut the wide matrix along its inputs. It is stored [in, out] = [D, 3D], and its outputs are the columns."""
 replace('.weight"].chunk(3, dim=1)', '.weight"].T.reshape(state["wte.weight"].shape[1], -1).chunk(3, dim=1)')
 
-# %% prefix-not-known
+# %% prefix-not-known price=0.25
 """Names that begin with `transformer.` are not understood: take the prefix off first."""
 replace('name.removeprefix("transformer."): tensor', "name: tensor")
 
-# %% layers-as-text
+# %% layers-as-text price=0.2
 """Beyond ten layers some are lost: as text, "9" comes after "11". Compare numbers."""
 replace('layers = [int(name.split(".")[1]) for name in state if name.startswith("h.")]',
         'layers = [int(max([name.split(".")[1] for name in state if name.startswith("h.")], default="-1"))]')
 
-# %% head-kept
+# %% head-kept price=0.15
 """`lm_head.weight` is in your result. It is the embedding once more, and your GPT has no such name."""
 replace("    return {name: tensor.clone()", """    if "lm_head.weight" in state:
         ours["lm_head.weight"] = state["lm_head.weight"]
     return {name: tensor.clone()""")
 
-# %% missing-passed-over
+# %% missing-passed-over price=0.25
 """A tensor that is missing is passed over in silence: the model would run with random numbers there. Raise an error
 that names it."""
 replace("    layers = [", """    from collections import defaultdict
@@ -55,7 +55,7 @@ replace("    layers = [", """    from collections import defaultdict
 """The two norms of a block are exchanged: ln_1 stands before attention, ln_2 before the feed-forward part."""
 replace('(("ln_1", "norm1"), ("ln_2", "norm2"))', '(("ln_1", "norm2"), ("ln_2", "norm1"))')
 
-# %% state-emptied
+# %% state-emptied price=0.15
 """You take the tensors out of the dict that you were given. Work on a copy."""
 replace("state = {name.removeprefix(\"transformer.\"): tensor for name, tensor in state.items()}",
         """for name in list(state):
