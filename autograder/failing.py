@@ -14,7 +14,6 @@ from typing import Any
 
 from autograder.digests import digest_of, understood, unweighed
 from autograder.homework import Homework
-from autograder.submission import given_cells
 
 PROVED = "proved.json"  # beside a homework's suites
 
@@ -35,9 +34,8 @@ def failing_digest(homework: Homework, question: str) -> str:
     files = (homework.public_file(question), homework.hidden_file(question))
     tests = [unweighed(file.read_text(encoding="utf-8")).meaning for file in files if file.is_file()]
     answers = [understood(homework.question(part).answer).meaning for part in (*asked.uses, question)]
-    given = [understood(source).meaning for source in given_cells(homework)]
     wrong = [(entry.label, understood(entry.source).meaning) for entry in homework.mistakes[question]]
-    return digest_of(tests, answers, given, wrong)[:32]
+    return digest_of(tests, answers, wrong)[:32]
 
 
 def unproved(homework: Homework) -> list[str]:

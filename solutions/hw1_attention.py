@@ -609,7 +609,7 @@ with after("q1_5"):
 #
 # <details><summary>What we found</summary>
 #
-# For the recurrent network by the same factor again and again: a geometric decay, $3 \cdot 10^{-7}$ at 80 tokens here. For
+# For the recurrent network by the same factor again and again: a geometric decay, $7 \cdot 10^{-8}$ at 80 tokens here. For
 # the even read it is $1/T$. That is the gain; the path from any token to any other has length 1. The price: every query
 # meets every key, $T^2$ scores (homework 2 counts them), and since nothing is read in order, order must be told
 # (@q1_11). Training is parallel over the places; *writing* stays one token at a time. Attention is older than the
@@ -1161,7 +1161,7 @@ def saturation_bound(largest: float) -> float:
 #
 # <details><summary>What we found</summary>
 #
-# At spread 1 about never. At 4, 16, 64 and 256: in 22, 75, 94 and 98 of 100 cases. It becomes *likely* that one key
+# At spread 1 about never. At 4, 16, 64 and 256: in 24, 75, 94 and 98 of 100 cases. It becomes *likely* that one key
 # takes it all, never certain: two scores may nearly tie at every spread, and equal keys share evenly whatever
 # the width. "For large enough $d$ the softmax is one-hot" is printed often, and true only in probability.
 #

@@ -16,8 +16,17 @@ import torch
 TOLD = "autograd is switched off here"
 ENTRIES = ("run_backward", "queue_callback")
 # Code of torch's own language could ask for gradients, too, and so could operations that are looked up by name.
-COMPILERS = ("_jit_", "_create_", "_load_", "_import_ir", "import_ir", "_compile", "_get_operation", "_pickle_load",
-             "_dispatch_library")
+COMPILERS = (
+    "_jit_",
+    "_create_",
+    "_load_",
+    "_import_ir",
+    "import_ir",
+    "_compile",
+    "_get_operation",
+    "_pickle_load",
+    "_dispatch_library",
+)
 BESIDES = ("CompilationUnit", "parse_ir", "Graph", "_distributed_autograd", "ScriptFunction", "ScriptModule")
 CALL = 16 * ctypes.sizeof(ctypes.c_void_p)  # where a type has its `tp_call`
 OPERATIONS = {"_backward", "_make_dual", "_fw_primal"}  # besides derivatives that are ready made, known by their names

@@ -137,7 +137,17 @@ def _tests(question: dict[str, Any], settings: Settings) -> list[dict[str, Any]]
                 "tags": [name, *([question["mistake"]] if question["mistake"] and not passed else [])],
             }
         )
-    return tests
+    return [*tests, *_once(question)]
+
+
+def _once(question: dict[str, Any]) -> list[dict[str, Any]]:
+    """What is given back where one mistake explains all failed cases, so that the entries add up to the score."""
+    back = round(question["judged"] - question["by_cases"], 4)
+    if back <= 0:
+        return []
+    name = f"{question['question']}: one mistake costs once"
+    told = {"output": question["once"], "status": "passed", "visibility": "visible"}
+    return [{"name": name, "score": back, "max_score": 0, **told}]
 
 
 def _dropped(case: dict[str, Any]) -> bool:

@@ -13,6 +13,7 @@ from otter.test_files import GradingResults
 from otter.test_files.abstract_test import TestCase, TestCaseResult, TestFile
 
 from autograder.frontends.judged import Judging
+from autograder.frontends.messages import hints
 from autograder.frontends.otter import LATE
 from autograder.grading.levels import level_by
 
@@ -77,7 +78,7 @@ def _fill(place: TestFile, question: dict[str, Any]) -> None:
     ]
     failed = next((result.test_case for result in place.test_case_results if not result.passed), None)
     if failed is not None:
-        failed.failure_message = question["hint"]
+        failed.failure_message = "\n".join(hints(question)) or None
     place.update_score(question["judged"])
 
 

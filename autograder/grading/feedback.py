@@ -123,7 +123,8 @@ def _question(result: QuestionResult, outcome: Outcome, homework: Homework, leve
 def _once(result: QuestionResult, level: str) -> str:
     """What the named mistakes cost together, where they explain everything that failed."""
     failed, mistakes = len(result.failed), len(result.diagnosis.all) if result.diagnosis else 0
-    checks = "the failed check" if failed == 1 else f"all {failed} failed checks"
+    again = any(case.again for case in result.cases)  # of those only what they earn together is told
+    checks = "all failed checks" if again else "the failed check" if failed == 1 else f"all {failed} failed checks"
     if level != FULL and any(case.again for case in result.cases):
         checks = "what failed"  # how many of those that were tried again is not told
     who = "One mistake explains" if mistakes == 1 else "Two mistakes explain"

@@ -67,8 +67,10 @@ def recipe(homework: Homework, question: str) -> str:
     """A hash of what the fingerprints of a question's mistakes are made from."""
     asked = homework.question(question)
     code = [*given_cells(homework), *(homework.question(part).answer for part in (*asked.uses, question))]
-    files = (homework.public_file(question), homework.suite / "mistakes" / f"{question}.py")
-    code += [file.read_text() for file in files if file.is_file()]
+    public = homework.public_file(question)
+    code += [public.read_text()] if public.is_file() else []
+    entries = homework.mistakes[question]  # of which hints and prices make no print
+    code += [text for entry in entries for text in (entry.label, entry.source)]
     digest = hashlib.sha256("\0".join([*code, *_course_code(code)]).encode())
     return digest.hexdigest()[:16]
 

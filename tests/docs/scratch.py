@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import tomllib
 from pathlib import Path
 
+from autograder.failing import PROVED
 from autograder.numbers import numbers, spelt
 from autograder.places import ASSIGNMENTS, COURSE, SOLUTIONS, SUITES
 
@@ -25,6 +27,9 @@ def lay_out(course: Path) -> None:
         for path in (SUITES / HOMEWORK / folder).glob("*.py"):
             if path.stem.removeprefix("test_") in KEPT:
                 shutil.copy(path, target)
+    proved = json.loads((SUITES / HOMEWORK / PROVED).read_text())  # what mistakes fail is the same with fewer questions
+    proved["questions"] = {id: told for id, told in proved["questions"].items() if id in KEPT}
+    (course / "autograder" / "suites" / HOMEWORK / PROVED).write_text(json.dumps(proved))
     checks = course / "assignments" / HOMEWORK / "tests"
     checks.mkdir(parents=True)
     for question in KEPT:

@@ -126,8 +126,17 @@ def test_a_waived_case_reads_as_it_counts(how: str, of: int) -> None:
     case = {"sentence": "It works.", "public": True, "weight": 1.0, "verdict": "passed", "message": "", "waived": None}
     waived = case | {"verdict": "failed", "waived": {"how": how, "why": "It asked for more than the text."}}
     question = {"question": "q9_1", "points": 3, "text": None, "mistake": None, "cases": [case, waived, case]}
-    tests = _tests(question, Settings(HOMEWORK))
+    tests = _tests(question | {"judged": 3, "by_cases": 3, "once": ""}, Settings(HOMEWORK))
     assert [test["score"] for test in tests] == [3 / of] * of
+
+
+def test_what_one_mistake_gives_back_is_an_entry_so_that_all_add_up_to_the_score() -> None:
+    case = {"sentence": "It works.", "public": True, "weight": 1.0, "verdict": "passed", "message": "", "waived": None}
+    failed = case | {"verdict": "failed", "variation": "", "id": "ada/q9_1/test"}
+    question = {"question": "q9_1", "points": 10, "text": None, "mistake": "wrong-axis", "cases": [case, *[failed] * 4]}
+    tests = _tests(question | {"judged": 6, "by_cases": 2, "once": "One mistake explains all."}, Settings(HOMEWORK))
+    assert sum(test["score"] for test in tests) == 6 and sum(test["max_score"] for test in tests) == 10
+    assert tests[-1]["output"] == "One mistake explains all."
 
 
 def test_what_was_decided_comes_along(course, tmp_path: Path) -> None:

@@ -29,6 +29,7 @@ from course_utils.terminal import submit as handin
 from course_utils.terminal.check import Checked, run_checks
 from course_utils.terminal.find_work import Work
 from course_utils.terminal.main import main
+from course_utils.terminal.progress_command import standing
 from course_utils.terminal.results_table import rows
 
 HW = "hw9_tiny"
@@ -415,11 +416,14 @@ def test_a_trained_model_goes_along_where_it_is_asked_for(here: Path, capsys: An
 
     assert "There is no hw9_tiny.safetensors beside the notebook" in packed()[1]
     (path.parent / "model.safetensors").write_bytes(b"PK\3\4 of torch.save")
-    assert packed()[0].keys() == {f"{HW}.ipynb"} and "model.safetensors was not packed: it is cut or no" in packed()[1]
+    assert packed()[0].keys() == {f"{HW}.ipynb"} and "model.safetensors is not taken: it is cut or no" in packed()[1]
     header = json.dumps({"w": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}}).encode()
     model = len(header).to_bytes(8, "little") + header + bytes(4)
+    (path.parent / "model.safetensors").write_bytes(model[:-1])
+    assert f"is not taken: it is cut: {len(model) - 1} bytes of {len(model)}." in packed()[1]
+    assert packed()[1] in str(standing(Work(path, HW), 60))  # in the same words
     (path.parent / "model.safetensors").write_bytes(model)
-    assert "model.safetensors was packed as hw9_tiny.safetensors" in packed()[1]
+    assert "model.safetensors is taken as hw9_tiny.safetensors" in packed()[1]
     (path.parent / "other.safetensors").write_bytes(model)
     assert "Which of model.safetensors, other.safetensors" in packed()[1]
     (path.parent / f"{HW}.safetensors").write_bytes(model)

@@ -6,7 +6,6 @@ import pytest
 import sympy
 import torch
 
-from autograder.suites.lines import assert_lines
 from course_utils.checking.chains import Chain, Line, Tie, check_line, check_tie
 from course_utils.checking.compare import Wrong
 from course_utils.notebook.derivations import compare_lines, show_chain
@@ -49,25 +48,6 @@ def test_float32_lines_are_compared_more_coarsely():
     a = torch.tensor(1.0)
     assert compare_lines([a, a + 1e-5])
     assert not compare_lines([a.double(), a.double() + 1e-5])
-
-
-def test_lines_must_begin_at_the_definition():
-    assert_lines([4.0, 4.0, 4.0], 4.0, "the variance")
-    words = "the variance: line 0 is the first that breaks: the definition gives 5, line 0 gives 4"
-    with pytest.raises(Wrong, match=words):
-        assert_lines([4.0, 4.0, 4.0], 5.0, "the variance")
-
-
-def test_a_broken_line_after_a_right_start_is_named_by_its_index():
-    with pytest.raises(Wrong, match="line 2 is the first that breaks: line 1 gives 9.037, line 2 gives 31.23"):
-        assert_lines([9.037, 9.037, 31.23], 9.037, "the variance")
-
-
-def test_a_derivation_needs_enough_lines_in_a_list():
-    with pytest.raises(Wrong, match="2 lines, expected at least 3"):
-        assert_lines([1.0, 1.0], 1.0, "the variance")
-    with pytest.raises(Wrong, match="expected a list of lines, got a Tensor"):
-        assert_lines(torch.ones(3), 1.0, "the variance")
 
 
 def _moments(rng):
