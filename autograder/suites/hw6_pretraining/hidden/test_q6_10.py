@@ -224,7 +224,7 @@ def test_room(sample, in_box, rng):
     same(rows, prompts, "the result for n = 0")
 
 
-READS = 4  # for each token of the vocabulary, each prompt and step: a draw may read all probabilities
+READS = 130  # for each token of the vocabulary, prompt and step: a draw may read all probabilities, bit by bit
 
 
 def _watched(watch, in_box, sample, rng, B, n, longest):
