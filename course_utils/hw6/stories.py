@@ -6,7 +6,7 @@ What happens goes round with the day: something is taken in the morning, shown a
 hidden at night, and then it is morning again. Who gives something away has it no longer, so the other person acts next;
 in all other cases the same person goes on. That is all that ties a sentence to the next: **who does what follows from
 the sentence before**. A story has a theme (most of its things, but four sentences in ten have things that fit anywhere)
-and a mood (some of its adverbs), and it begins at any time of the day. So neither the topic nor an opening formula gives
+and a mood (some of its adverbs), and it begins at any time of the day. So neither topic nor opening formula give
 away which sentence follows which.
 """
 
