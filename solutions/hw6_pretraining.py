@@ -61,6 +61,7 @@
 
 # %%
 import copy
+import math
 import os
 import random
 from collections.abc import Callable, Collection, Sequence
@@ -438,7 +439,7 @@ with after("q6_2", "q6_3"):
     with torch.no_grad():
         logits, pair = fresh(ids, segments, padding)
     known = -logits.log_softmax(-1).gather(-1, ids[..., None])[..., 0][~padding].mean()
-    print(f"{sum(x.numel() for x in fresh.parameters()):,} weights; ln V = {torch.tensor(len(vocabulary)).log():.3f}, "
+    print(f"{sum(x.numel() for x in fresh.parameters()):,} weights; ln V = {math.log(len(vocabulary)):.3f}, "
           f"cost of a word {known:.3f}; ln 2 = 0.693, pair logits up to {pair.abs().max():.3f}")
     plots.heatmap((logits[0] - logits[0].mean(-1, keepdim=True))[:8, :40], vocabulary.decode(ids[0, :8].tolist()), None,
                   "Word logits of a fresh model", xlabel="word", ylabel="place", numbers=False, vmin=None,
