@@ -15,10 +15,10 @@ def _examples(seed=1, n=12):
     return (ids, segments, torch.arange(6) >= torch.randint(2, 7, (n, 1), generator=g)), torch.arange(n) % 3
 
 
-def _bert(BERT):
+def _bert(BERT, seed=4):
     model = BERT(*SIZES)
     state = model.state_dict()
-    g = torch.Generator().manual_seed(4)
+    g = torch.Generator().manual_seed(seed)
     model.load_state_dict({name: value if value.ndim < 2 else 0.3 * torch.randn(value.shape, generator=g)
                            for name, value in state.items()})
     return model
@@ -110,7 +110,25 @@ def probe_starts_from_bert(fine_tune, BERT):
     (ids, segments, padding), labels = _examples()
     bert = _bert(BERT)
     one = fine_tune(bert, (ids, segments, padding), labels, 3, steps=1, rate=1e-9)(ids, segments, padding)
-    other = _bert(BERT)
-    other.load_state_dict({name: value + 0.5 * (value.ndim > 1) for name, value in other.state_dict().items()})
+    other = _bert(BERT, 9)
     two = fine_tune(other, (ids, segments, padding), labels, 3, steps=1, rate=1e-9)(ids, segments, padding)
     return bool((one - two).abs().max() > 1e-4)
+
+
+def probe_frozen(fine_tune, BERT):
+    examples, labels = _examples()
+    found = run_beside(trained_parts, fine_tune, _bert(BERT), examples, labels, 3, 6, True)
+    return [found.get(part) for part in ("token_embed", "layers")]
+
+
+def probe_amount_of_padding(fine_tune, BERT):
+    (ids, segments, padding), labels = _examples()
+    model = fine_tune(_bert(BERT), (ids, segments, padding), labels, 3, steps=4)
+    wide = [torch.cat([x, x.new_ones(len(x), 1)], 1) for x in (ids, segments, padding)]
+    return bool((model(*wide) - model(ids, segments, padding)).abs().max() < 1e-4)
+
+
+def probe_first_token_hidden(fine_tune, BERT):
+    (ids, segments, padding), labels = _examples()
+    model = fine_tune(_bert(BERT), (ids, segments, None), labels, 3, steps=4)
+    return bool((model(ids, segments, padding) - model(ids, segments)).abs().max() > 1e-4)
