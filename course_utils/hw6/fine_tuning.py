@@ -11,8 +11,13 @@ from torch import Tensor, nn
 
 
 def around(
-    fine_tune: Callable[..., nn.Module], bert: nn.Module, examples: Sequence[Tensor | None], labels: Tensor, n_classes: int,
-    steps: int, frozen: bool = False,
+    fine_tune: Callable[..., nn.Module],
+    bert: nn.Module,
+    examples: Sequence[Tensor | None],
+    labels: Tensor,
+    n_classes: int,
+    steps: int,
+    frozen: bool = False,
 ) -> list[str]:
     """What a call changed about bert: of "weights", "gradients", "mode" and "requires_grad"; in both modes."""
     changed = set()
@@ -25,17 +30,28 @@ def around(
         grads = [None if parameter.grad is None else parameter.grad.clone() for parameter in bert.parameters()]
         fine_tune(bert, tuple(examples), labels, n_classes, steps=steps)
         for parameter, grad in zip(bert.parameters(), grads, strict=True):
-            kept = parameter.grad is None if grad is None else parameter.grad is not None and torch.equal(parameter.grad, grad)
+            kept = (
+                parameter.grad is None
+                if grad is None
+                else parameter.grad is not None and torch.equal(parameter.grad, grad)
+            )
             changed |= set() if kept else {"gradients"}
             changed |= {"requires_grad"} if parameter.requires_grad is frozen else set()
-        changed |= {"weights"} if any(not torch.equal(x, weights[name]) for name, x in bert.state_dict().items()) else set()
+        changed |= (
+            {"weights"} if any(not torch.equal(x, weights[name]) for name, x in bert.state_dict().items()) else set()
+        )
         changed |= {"mode"} if any(part.training is not training for part in bert.modules()) else set()
     return sorted(changed)
 
 
 def trained_parts(
-    fine_tune: Callable[..., nn.Module], bert: nn.Module, examples: Sequence[Tensor | None], labels: Tensor, n_classes: int,
-    steps: int, frozen: bool = False,
+    fine_tune: Callable[..., nn.Module],
+    bert: nn.Module,
+    examples: Sequence[Tensor | None],
+    labels: Tensor,
+    n_classes: int,
+    steps: int,
+    frozen: bool = False,
 ) -> dict[str, bool]:
     """Whether the classifier's copy of a part of bert differs from it: by the names of the encoder's parts.
 
@@ -52,6 +68,8 @@ def trained_parts(
     return found
 
 
-def starts_from(fine_tune: Callable[..., Any], berts: Sequence[nn.Module], examples: Any, labels: Tensor) -> list[Tensor]:
+def starts_from(
+    fine_tune: Callable[..., Any], berts: Sequence[nn.Module], examples: Any, labels: Tensor
+) -> list[Tensor]:
     """The logits after one tiny step from each of several models."""
     return [fine_tune(bert, tuple(examples), labels, 2, steps=1, rate=1e-9)(*examples).detach() for bert in berts]

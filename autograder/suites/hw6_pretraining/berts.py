@@ -19,7 +19,10 @@ NORMS = ("embed_norm", "mlm_norm", "norm1", "norm2")
 def shapes(V: int, D: int, d_ff: int, n_layers: int, max_len: int) -> dict[str, tuple[int, ...]]:
     """Every parameter's name and shape."""
     found: dict[str, tuple[int, ...]] = {
-        "token_embed.weight": (V, D), "position_embed.weight": (max_len, D), "segment_embed.weight": (2, D), "mlm_bias": (V,)
+        "token_embed.weight": (V, D),
+        "position_embed.weight": (max_len, D),
+        "segment_embed.weight": (2, D),
+        "mlm_bias": (V,),
     }
     linear = {"mlm_dense": (D, D), "pooler": (D, D), "nsp": (2, D)}
     norms = ["embed_norm", "mlm_norm"]
@@ -48,8 +51,10 @@ def put_in(model: ModuleProxy, weights: Mapping[str, Tensor]) -> None:
     missing = [name for name in weights if name not in found]
     check(not missing, f"there is no parameter `{missing[0] if missing else ''}`: use the names of the table")
     for name, value in weights.items():
-        check(tuple(found[name]) == tuple(value.shape), f"`{name}` has shape {list(found[name])}, expected "
-              f"{list(value.shape)}")
+        check(
+            tuple(found[name]) == tuple(value.shape),
+            f"`{name}` has shape {list(found[name])}, expected {list(value.shape)}",
+        )
     extra = [name for name in found if name not in weights and tuple(found[name]) != tuple(table.shape)]
     check(not extra, f"`{extra[0] if extra else ''}` is a parameter too many")
     state = model.state_dict()
@@ -89,7 +94,9 @@ class Bert:
             i += 1
         return x
 
-    def __call__(self, ids: Tensor, segments: Tensor | None = None, padding: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    def __call__(
+        self, ids: Tensor, segments: Tensor | None = None, padding: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
         h = self.encode(ids, segments, padding)
         guess = self._norm(F.gelu(self._linear(h, "mlm_dense")), "mlm_norm")
         pair = self._linear(torch.tanh(self._linear(h[:, 0], "pooler")), "nsp")

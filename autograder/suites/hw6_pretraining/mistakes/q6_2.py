@@ -27,7 +27,7 @@ replace("rng.random() < 0.5, follows", "rng.random() < 2, follows")
 def sentence_pairs(documents, rng):
     pairs = []
     for d, document in enumerate(documents):
-        for first, follows in zip(document, document[1:]):
+        for first, follows in zip(document, document[1:], strict=False):
             wrong = [s for e, other in enumerate(documents) if e != d for s in other[1:] if s != follows]
             if not wrong:
                 raise ValueError("no candidate")

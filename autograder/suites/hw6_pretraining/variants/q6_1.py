@@ -27,7 +27,7 @@ def mask_tokens(ids, mask_id, vocab_size, special_ids, p=0.15, generator=None):
     draws = torch.rand(len(flat), 3, generator=generator).tolist()
     words = [w for w in range(vocab_size) if w not in special_ids]
     out, labels = [], []
-    for token, (a, b, c) in zip(flat, draws):
+    for token, (a, b, c) in zip(flat, draws, strict=True):
         if token in special_ids or a >= p:
             out.append(token)
             labels.append(-100)

@@ -29,7 +29,7 @@ def pack(first, second, cls_id, sep_id, max_len):
 def sentence_pairs(documents, rng):
     pairs = []
     for d, document in enumerate(documents):
-        for first, follows in zip(document, document[1:]):
+        for first, follows in zip(document, document[1:], strict=False):
             usable = {e: [s for s in other if s != follows] for e, other in enumerate(documents) if e != d}
             usable = {e: rest for e, rest in usable.items() if rest}
             if not usable:

@@ -45,7 +45,7 @@ def my_tasks():
         pairs = [(d[i], d[i + 1]) for d in documents for i in range(len(d) - 1)]
         coins = [i % 2 == 0 for i in range(len(pairs))]
         rng.shuffle(coins)
-        return [(list(a), list(b), True) if c else (list(b), list(a), False) for (a, b), c in zip(pairs, coins)]
+        return [(list(a), list(b), True) if c else (list(b), list(a), False) for (a, b), c in zip(pairs, coins, strict=True)]
 
     return halves, order
 
