@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,7 +14,7 @@ from pathlib import Path
 
 from autograder.assumptions import Assumption, listed
 from autograder.homework import NAME, QUESTION_ID, Explanation, Homework, Question
-from course_utils.terminal.definitions import defined_names
+from course_utils.terminal.definitions import defined_names, imported_names
 from course_utils.terminal.renamed import Parameters, Renamed, renamed, signatures
 
 MAX_TEXT = 20_000  # characters kept of a free-text answer
@@ -37,6 +38,7 @@ class FoundCell:
     magic: str = ""  # `%%bash` and the like on top: then it is no Python
     unread: frozenset[str] = frozenset()  # the names that stand below such a magic
     signatures: Mapping[str, Parameters] = field(default_factory=dict)  # of the functions and classes that it answers
+    imported: frozenset[str] = frozenset()  # the names that it imports
     runs: bool = False  # whether there is Python in it
 
     @property
@@ -217,6 +219,47 @@ def _given_names(homework: Homework) -> frozenset[str]:
     """What the course's own cells define."""
     given = (cell for cell in homework.cells if cell.kind == "code" and "question" not in cell.metadata)
     return frozenset(name for cell in given for name in defined_names(ast.parse(cell.source).body))
+
+
+def helpers_of(cell: FoundCell, homework: Homework) -> set[str]:
+    """What a plot, training or check cell defines or imports that no cell of the course does."""
+    course = _course_names(homework)
+    return {name for name in (*cell.signatures, *cell.imported) if name not in course}
+
+
+def new_meanings(found: Sequence[FoundCell], homework: Homework, keep: Mapping[int, object]) -> Iterator[Assumption]:
+    """Cells outside the answers that give a name of the course's or of Python's another meaning: answers feel it."""
+    given = _given_names(homework) & _course_functions(homework)
+    for cell in found:
+        if cell.position in keep or cell.grade_id or cell.source.strip() in _given_sources(homework):
+            continue
+        ours = sorted(cell.answered & given - set(homework.names))
+        pythons = sorted(name for name in cell.answered if hasattr(builtins, name))
+        for names, whose in ((ours, "the course gives"), (pythons, "Python has")):
+            if names:
+                told = f"cell {cell.position} gives {listed(f'`{name}`' for name in names)} another meaning, which "
+                told += f"{whose}: your answers use yours."
+                yield Assumption("cell", told, where=f"cell {cell.position}")
+
+
+@cache
+def _given_sources(homework: Homework) -> frozenset[str]:
+    return frozenset(cell.source.strip() for cell in homework.cells)
+
+
+@cache
+def _course_functions(homework: Homework) -> frozenset[str]:
+    """The functions and classes of the course's own cells."""
+    given = (cell for cell in homework.cells if cell.kind == "code" and "question" not in cell.metadata)
+    return frozenset(name for cell in given for name in signatures(ast.parse(cell.source).body))
+
+
+@cache
+def _course_names(homework: Homework) -> frozenset[str]:
+    """What any cell of the course defines or imports."""
+    bodies = [ast.parse(cell.source).body for cell in homework.cells if cell.kind == "code"]
+    names = {name for body in bodies for name in (*defined_names(body), *imported_names(body))}
+    return frozenset({*names, *homework.names})
 
 
 def free_texts(cells: Sequence[FoundCell], homework: Homework) -> tuple[dict[str, str], list[Assumption]]:

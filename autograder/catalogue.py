@@ -4,6 +4,9 @@ The cell's title is the label; its first statement is a string: the hint that a 
 different (variants). What follows is code, pasted below the reference's answer, that redefines what differs; or an
 edit of that answer, `replace("softmax(scores, dim=-1)", "softmax(scores, dim=-2)")`. Edits apply one after another, and
 each old text must be there exactly once. Other code in such a cell stands below the edited answer.
+
+A mistake has a price, the share of the question's points that this one misconception costs where it explains all that
+failed: `# %% wrong-axis price=0.3`. An answer that is none costs 1.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from pathlib import Path
 from autograder.errors import BadSource, Problem
 from autograder.percent import PercentCell, read_percent
 
+PRICE, LEAST_PRICE = 0.4, 0.05  # of a mistake that says nothing else; and of any: no wrong answer keeps all points
 LABEL = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 
@@ -29,6 +33,7 @@ class Entry:
     source: str  # what is pasted below the reference's answer
     path: Path
     line: int
+    price: float = PRICE  # of a mistake: LEAST_PRICE to 1
 
 
 def read_catalogue(path: Path, question: str, answer: str) -> list[Entry]:
@@ -51,6 +56,8 @@ def read_catalogue(path: Path, question: str, answer: str) -> list[Entry]:
             problems.append(Problem(path, cell.line, "the cell has no label.", "Write `# %% a-label` above it."))
         elif any(entry.label == cell.title for entry in entries):
             problems.append(Problem(path, cell.line, f"the label `{cell.title}` is taken.", "Choose another one."))
+        elif trouble := _header_trouble(cell):
+            problems.append(Problem(path, cell.line, *trouble))
         elif text is None:
             remedy = "Begin it with a string: the hint, or what is different."
             problems.append(Problem(path, cell.line, f"`{cell.title}` does not say what it is.", remedy))
@@ -60,10 +67,22 @@ def read_catalogue(path: Path, question: str, answer: str) -> list[Entry]:
             except BadSource as error:
                 problems += error.problems
             else:
-                entries.append(Entry(question, cell.title, " ".join(text.split()), source, path, cell.line))
+                price = float(cell.metadata.get("price", PRICE))
+                entries.append(Entry(question, cell.title, " ".join(text.split()), source, path, cell.line, price))
     if problems:
         raise BadSource(problems)
     return entries
+
+
+def _header_trouble(cell: PercentCell) -> tuple[str, str] | None:
+    """What is wrong with what stands beside a label, and what to do."""
+    if unknown := sorted(cell.metadata.keys() - {"price"}):
+        return f"`{cell.title}` has `{unknown[0]}=`, which means nothing here.", "Take it out; a mistake has `price=`."
+    price = cell.metadata.get("price", PRICE)
+    if isinstance(price, bool) or not isinstance(price, int | float) or not LEAST_PRICE <= price <= 1:
+        remedy = f"Write the share of the points that it costs: {LEAST_PRICE} to 1."
+        return f"`{cell.title}` has the price {price!r}.", remedy
+    return None
 
 
 def _pasted(path: Path, cell: PercentCell, answer: str) -> str:

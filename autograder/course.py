@@ -15,6 +15,7 @@ FILE = "course.toml"
 VARIABLE = "AUTOGRADER_COURSE"  # names a course's folder; otherwise it is found from the current one upward
 RNGS = ("torch", "numpy")
 PAGE_RULES = ("warn", "refuse")
+SCORINGS = ("mistakes", "cases")
 RENAMED = ("graded", "told")
 BASE = ("math", "pytest", "course_utils", "__future__")  # what every public check may import
 _NAME = re.compile(r"[a-z][a-z0-9_-]*")
@@ -41,6 +42,8 @@ class Course:
     packages: tuple[str, ...] = ()  # the course's own, for students: shipped, and in the box
     kits: tuple[str, ...] = ()  # in the box only, for hidden suites
     page_rules: str = "warn"  # or "refuse": a homework whose page breaks a rule is not built, unless as a draft
+    requirements: str = "warn"  # or "refuse": every sentence that asks for something bears a mark, or nothing is built
+    scoring: str = "mistakes"  # one mistake that explains all failed cases costs its price; "cases": only cases count
     renamed_answers: str = "graded"  # a function under another name that must be the answer: "graded", or only "told"
 
     @property
@@ -67,7 +70,7 @@ def find_course(repository: Path) -> Course:
             raise BadInput(f"{VARIABLE} is {wanted}, and there is no such folder. Name the folder of a {FILE}.")
         if (folder / FILE).is_file():
             return read_course(folder / FILE, folder)
-        return replace(read_course(repository / FILE, folder), page_rules="warn")
+        return replace(read_course(repository / FILE, folder), page_rules="warn", requirements="warn")
     here = Path.cwd()
     folder = next((place for place in (here, *here.parents) if (place / FILE).is_file()), repository)
     return read_course(folder / FILE, folder)
@@ -94,6 +97,10 @@ def read_course(path: Path, root: Path) -> Course:
         raise BadInput(f"{path}: rng is {course.rng!r}. Write one of {', '.join(RNGS)}.")
     if course.page_rules not in PAGE_RULES:
         raise BadInput(f"{path}: page_rules is {course.page_rules!r}. Write one of {', '.join(PAGE_RULES)}.")
+    if course.requirements not in PAGE_RULES:
+        raise BadInput(f"{path}: requirements is {course.requirements!r}. Write one of {', '.join(PAGE_RULES)}.")
+    if course.scoring not in SCORINGS:
+        raise BadInput(f"{path}: scoring is {course.scoring!r}. Write one of {', '.join(SCORINGS)}.")
     if course.renamed_answers not in RENAMED:
         raise BadInput(f"{path}: renamed_answers is {course.renamed_answers!r}. Write one of {', '.join(RENAMED)}.")
     for key in ("solutions", "suites", "assignments"):

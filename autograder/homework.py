@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -13,9 +13,10 @@ from typing import Any
 from autograder.box.limits import Limits
 from autograder.catalogue import Entry, read_catalogue
 from autograder.errors import BadInput, BadSource, Problem
-from autograder.numbers import number_problems, numbered, spelt
+from autograder.numbers import number_problems, numbered, numbers, spelt
 from autograder.percent import PercentCell, read_percent
 from autograder.places import SOLUTIONS, SUITES
+from autograder.requirements import Asked, mark_problems, read_requirements, unmarked_cell
 from autograder.suite_rules import public_problems, todo_problems
 from course_utils.terminal.definitions import defined_names
 
@@ -24,7 +25,7 @@ QUESTION_ID = re.compile(r"q(\d+)_\d+")
 HEADING = re.compile(r"^#+ (?:[\d.]+ )?(.+)$", re.MULTILINE)
 BEGIN, END = "BEGIN SOLUTION", "END SOLUTION"
 METADATA = {"question", "explain", "points", "minutes", "difficulty", "limits", "uses", "help", "card"}
-METADATA |= {"contents", "given", "summary", "tags", "bonus"}
+METADATA |= {"contents", "given", "summary", "tags", "bonus", "sources", "told"}
 LADDER = ("symptom", "hint", "pseudo-code")
 TOTAL_POINTS = 100
 LEAST_MISTAKES, LEAST_VARIANTS = 4, 3
@@ -72,6 +73,7 @@ class Homework:
     explanations: tuple[Explanation, ...] = ()  # that a person grades
     unfinished: tuple[Problem, ...] = ()  # what a draft still lacks
     warnings: tuple[Problem, ...] = ()  # what would be better, and hinders nothing
+    asked: Mapping[str, Asked] = field(default_factory=dict)  # what each question's text asks for, by its marks
 
     @cached_property
     def graded(self) -> tuple[Question | Explanation, ...]:
@@ -169,11 +171,22 @@ def read_homework(
     source = solutions / f"{name}.py"
     cells = read_percent(source)
     problems = [*_cell_problems(source, cells, name), *_question_problems(source, cells, name)]
-    problems += number_problems(source, name, cells)
-    cells = [_filled(source, cell, problems) if "given" in cell.metadata else numbered(cell) for cell in cells]
+    order = numbers(solutions)
+    problems += [*number_problems(source, name, cells, order), *mark_problems(source, cells, name)]
+    asked = read_requirements(cells)
+    cells = [unmarked_cell(cell) for cell in cells]
+    cells = [
+        _filled(source, cell, problems, order) if "given" in cell.metadata else numbered(cell, order) for cell in cells
+    ]
     _refuse(problems, draft, question)
     homework = Homework(
-        name, source, suites / name, tuple(cells), tuple(_questions(cells)), tuple(_explanations(cells))
+        name,
+        source,
+        suites / name,
+        tuple(cells),
+        tuple(_questions(cells)),
+        tuple(_explanations(cells)),
+        asked=asked,
     )
     if question is not None:
         _refuse_unknown(homework, question)
@@ -265,7 +278,7 @@ def _cell_problems(path: Path, cells: list[PercentCell], name: str) -> Iterator[
             yield from _ladder_problems(path, cell)
 
 
-def _filled(path: Path, cell: PercentCell, problems: list[Problem]) -> PercentCell:
+def _filled(path: Path, cell: PercentCell, problems: list[Problem], order: Mapping[str, str]) -> PercentCell:
     """A `given="hwN_topic qN_1 qN_7"` cell, its body replaced by the reference's answers to those questions."""
     name, *wanted = str(cell.metadata["given"]).split()
     source = path.parent / f"{name}.py"
@@ -273,7 +286,8 @@ def _filled(path: Path, cell: PercentCell, problems: list[Problem]) -> PercentCe
         what = f"`given` names no homework and its questions: {cell.metadata['given']!r}."
         problems.append(Problem(path, cell.line, what, 'Write `given="hwN_topic qN_1 qN_7"`.'))
         return cell
-    answers = {str(answer.metadata["question"]): spelt(answer.source) for answer in _answer_cells(read_percent(source))}
+    cells = map(unmarked_cell, _answer_cells(read_percent(source)))
+    answers = {str(answer.metadata["question"]): spelt(answer.source, order) for answer in cells}
     for question in set(wanted) - set(answers):
         what = f"{name} has no question {question} that could be given here."
         problems.append(Problem(path, cell.line, what, "Correct the id."))

@@ -11,19 +11,19 @@ import json
 import os
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from autograder.builder.notebooks import student_cells
 from autograder.digests import digest_of, module_meaning, question_digest, told_entries
+from autograder.failing import PROVED, failing_digest
 from autograder.homework import Homework
 from autograder.places import PACKAGE, shown
 from autograder.write import write
 
-PROVED = "proved.json"
-VERSION = 1
+VERSION = 2
 COUNTS = ("cases", "mistakes", "caught", "named", "variants", "kept")
 
 
@@ -40,6 +40,13 @@ class Row:
     variants: int
     kept: int
     seconds: float | None  # None: not run now, proved before
+    unseen: tuple[str, ...] = ()  # mistakes that pass all public checks
+    fails: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # by mistake, the cases that it fails
+
+    @property
+    def public(self) -> int:
+        """How many mistakes fail a public check."""
+        return self.mistakes - len(self.unseen)
 
 
 def recall(homework: Homework, questions: Collection[str] | None = None) -> tuple[dict[str, Row], str]:
@@ -54,7 +61,9 @@ def recall(homework: Homework, questions: Collection[str] | None = None) -> tupl
         entry = known.get(question.id) if questions is None or question.id in questions else None
         if entry and entry["proof"] == proof_digest(homework, question.id):
             counts = {name: entry[name] for name in COUNTS}
-            rows[question.id] = Row(question.id, question.points, **counts, seconds=None)
+            fails = {label: tuple(cases) for label, cases in entry["fails"].items()}
+            row = Row(question.id, question.points, **counts, seconds=None)
+            rows[question.id] = replace(row, unseen=tuple(entry["unseen"]), fails=fails)
     return rows, ""
 
 
@@ -69,7 +78,9 @@ def remember(homework: Homework, question: str, row: Row | None) -> str:
                 known = {}
             known.pop(question, None)
             if row is not None:
-                known[question] = {"proof": proof_digest(homework, question)} | {c: getattr(row, c) for c in COUNTS}
+                digests = {"proof": proof_digest(homework, question), "facts": failing_digest(homework, question)}
+                lists = {"unseen": list(row.unseen), "fails": {label: list(row.fails[label]) for label in row.fails}}
+                known[question] = digests | {count: getattr(row, count) for count in COUNTS} | lists
             if known or path.exists():
                 write({path: _text(homework, known).encode()}, [])
     except OSError as error:
@@ -104,7 +115,8 @@ def _read(path: Path) -> dict[str, dict[str, Any]]:
     if data["version"] != VERSION:
         raise ValueError(f"its version is {data['version']}, not {VERSION}")
     for entry in data["questions"].values():
-        if not isinstance(entry["proof"], str) or not all(isinstance(entry[name], int) for name in COUNTS):
+        counted = isinstance(entry["proof"], str) and all(isinstance(entry[name], int) for name in COUNTS)
+        if not counted or not isinstance(entry["unseen"], list) or not isinstance(entry["fails"], dict):
             raise ValueError("an entry is none of verify's")
     return dict(data["questions"])
 

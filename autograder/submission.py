@@ -15,11 +15,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from autograder.answers import CHECK, FoundCell, another_homework, answer_cells, free_texts
+from autograder.answers import CHECK, FoundCell, another_homework, answer_cells, free_texts, helpers_of, new_meanings
 from autograder.assumptions import Assumption
 from autograder.homework import Homework
 from autograder.places import THE_COURSE
-from course_utils.terminal.definitions import defined_names, stub_names
+from course_utils.terminal.definitions import defined_names, imported_names, stub_names
 from course_utils.terminal.magics import as_python, count_magics, other_language, split_measures
 from course_utils.terminal.renamed import signatures
 
@@ -106,7 +106,8 @@ def parse_submission(raw: bytes, suffix: str, homework: Homework) -> Submission:
     if other := another_homework(read.cells, read.says, homework):
         told = f"This is a notebook of {other}, not of {homework.name}: hand in {homework.name}.ipynb."
         raise BadSubmission(told, "other homework")
-    found = [cell for cell in read.cells if cell.kind == "code"]
+    retyped = _retyped(read.cells, homework)
+    found = [retyped.get(cell.position, cell) for cell in read.cells if cell.kind == "code" or cell.position in retyped]
     cells = [RunCell(f"given {i}", source) for i, source in enumerate(given_cells(homework), 1)]
     answers = answer_cells(found, homework, THE_COURSE.renamed_answers == "graded")
     for cell in found:
@@ -114,9 +115,34 @@ def parse_submission(raw: bytes, suffix: str, homework: Homework) -> Submission:
         if keep or not (cell.grade_id.startswith(CHECK) or cell.tags & SKIPPED_TAGS):
             renamed = (f"\n\n{one.expected} = {one.meant}" for one in answers.aliases.get(cell.position, ()))
             cells.append(RunCell(cell.grade_id or f"cell {cell.position}", cell.source + "".join(renamed), keep))
+        elif helpers_of(cell, homework):  # answers may use what the student has defined between plots
+            left = RunCell(f"cell {cell.position}", cell.source)
+            cells.append(definitions_only(left) or left)
     texts, assumptions = free_texts(read.cells, homework)
-    assumed = (*answers.assumptions, *assumptions)
+    slips = [_told_retyped(cell, _kind(read.cells, cell)) for cell in retyped.values()]
+    assumed = (*answers.assumptions, *slips, *new_meanings(found, homework, answers.keep), *assumptions)
     return Submission(tuple(cells), hashlib.sha256(raw).hexdigest(), texts=texts, assumptions=assumed)
+
+
+def _retyped(cells: Iterable[FoundCell], homework: Homework) -> dict[int, FoundCell]:
+    """Answer cells that were turned into text by a slip of the keyboard, as the code that is in them."""
+    names = {question.id: set(question.names) for question in homework.questions}
+    retyped = {}
+    for cell in cells:
+        if cell.kind != "code" and cell.grade_id in names:
+            code = _found("code", cell.position, cell.grade_id, list(cell.tags), cell.source, _Budget())
+            if code.answered & names[cell.grade_id]:
+                retyped[cell.position] = code
+    return retyped
+
+
+def _kind(cells: Iterable[FoundCell], code: FoundCell) -> str:
+    return next(cell.kind for cell in cells if cell.position == code.position)
+
+
+def _told_retyped(cell: FoundCell, kind: str) -> Assumption:
+    told = f"{cell.grade_id}: cell {cell.position} is a {kind} cell; what stands in it was graded as code."
+    return Assumption("cell", told, where=f"cell {cell.position}")
 
 
 def read_cells(raw: bytes, suffix: str) -> _Read:
@@ -171,7 +197,7 @@ def _notebook_cells(raw: bytes) -> _Read:
         data = json.loads(raw.decode(json.detect_encoding(raw)), parse_constant=lambda name: None)
     except (UnicodeDecodeError, ValueError, RecursionError):
         raise BadSubmission("The file is not a Jupyter notebook (not valid JSON). Save the notebook again.") from None
-    cells = data.get("cells") if isinstance(data, dict) else None
+    cells = _listed_cells(data) if isinstance(data, dict) else None
     if not isinstance(cells, list):
         raise BadSubmission("The notebook has no list of cells: save it in Jupyter's current format (nbformat 4).")
     if len(cells) > MAX_CELLS:
@@ -181,13 +207,22 @@ def _notebook_cells(raw: bytes) -> _Read:
         kind = cell.get("cell_type") if isinstance(cell, dict) else None
         if isinstance(kind, str) and kind in KINDS:
             metadata = _dict(cell.get("metadata"))
-            source = cell.get("source", "")
+            source = cell.get("source", cell.get("input", ""))
             if isinstance(source, list):
                 source = "".join(line for line in source if isinstance(line, str))
             grade_id = _dict(metadata.get("nbgrader")).get("grade_id")
             found.append(_found(kind, position, grade_id, metadata.get("tags"), source, budget))
     says = _dict(_dict(data.get("metadata")).get("otter")).get("assignment_name")
     return _Read(found, says if isinstance(says, str) else "")
+
+
+def _listed_cells(data: dict[str, Any]) -> Any:
+    """The cells; until 2015 notebooks had them in worksheets."""
+    sheets = data.get("worksheets")
+    if "cells" in data or not isinstance(sheets, list) or not sheets:
+        return data.get("cells")
+    lists = [_dict(sheet).get("cells") for sheet in sheets]
+    return [cell for cells in lists if isinstance(cells, list) for cell in cells]
 
 
 def _dict(value: Any) -> dict[str, Any]:
@@ -252,6 +287,7 @@ def _found(kind: str, position: int, grade_id: Any, tags: Any, source: Any, budg
         magic=magic,
         unread=frozenset(_DEFINITION.findall(source)) if magic else frozenset(),
         signatures={name: told for name, told in signatures(tree.body).items() if name not in stubs},
+        imported=frozenset(imported_names(tree.body)),
         runs=bool(tree.body),
     )
 
@@ -290,6 +326,12 @@ def _parsed(source: str, budget: _Budget) -> ast.Module | None:
         return None
 
 
+def defines(cell: RunCell) -> tuple[str, ...]:
+    """The answers of a cell, and the functions and classes that others may use."""
+    tree = _parsed(cell.source, _Budget())
+    return tuple(dict.fromkeys((*cell.keep, *(signatures(tree.body) if tree else ()))))
+
+
 def definitions_only(cell: RunCell) -> RunCell | None:
     """The cell's imports, functions, classes, simple assignments and answers, each at its line; None if that is all.
 
@@ -308,6 +350,19 @@ def definitions_only(cell: RunCell) -> RunCell | None:
         else:
             lines[first : last + 1] = [before, *[b""] * (last - first - 1), b"pass" + after]
     return replace(cell, source=b"\n".join(lines).decode())
+
+
+def with_soft_imports(cell: RunCell) -> RunCell | None:
+    """The cell with imports that do nothing where there is no such module, each at its line; None without imports."""
+    tree = _parsed(cell.source, _Budget())
+    imports = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)] if tree else []
+    lines = re.sub(r"\r\n?", "\n", cell.source).encode().split(b"\n")
+    for node in reversed(imports):
+        first, last = node.lineno - 1, (node.end_lineno or node.lineno) - 1
+        before, after = lines[first][: node.col_offset], lines[last][node.end_col_offset :]
+        soft = f"try:\n    {ast.unparse(node)}\nexcept ImportError:\n    pass"
+        lines[first : last + 1] = [before + f"exec({soft!r})".encode() + after, *[b""] * (last - first)]
+    return replace(cell, source=b"\n".join(lines).decode()) if imports else None
 
 
 def _only_defines(node: ast.stmt, answers: Iterable[str]) -> bool:

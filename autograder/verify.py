@@ -17,7 +17,8 @@ import torch
 
 from autograder.box.limits import Limits
 from autograder.builder.notebooks import student_cells
-from autograder.homework import Homework
+from autograder.homework import Homework, Question
+from autograder.judge.exam import Exam
 from autograder.judge.examine import examine
 from autograder.judge.helped import sit_helped
 from autograder.judge.local import sit_locally
@@ -54,6 +55,8 @@ class Proof:
     misses: tuple[str, ...] = ()
     caught: bool = False
     named: bool = False
+    public: bool = False  # a mistake that fails a public check
+    fails: tuple[str, ...] = ()  # what it fails, with either of two seeds
 
 
 @dataclass
@@ -75,12 +78,20 @@ class Table:
     def lines(self) -> Iterator[str]:
         """The table, a line per question and one for the whole."""
         yield self.homework.name
-        yield f"  {'question':10}{'points':>8}{'cases':>8}{'caught':>10}{'named':>10}{'kept':>10}{'seconds':>10}"
+        head = ("caught", "named", "public", "kept", "seconds")
+        yield f"  {'question':10}{'points':>8}{'cases':>8}" + "".join(f"{name:>10}" for name in head)
         for row in self.rows():
             caught, named = f"{row.caught}/{row.mistakes}", f"{row.named}/{row.mistakes}"
             seconds = "-" if row.seconds is None else f"{row.seconds:.1f}"
-            numbers = f"{caught:>10}{named:>10}{f'{row.kept}/{row.variants}':>10}{seconds:>10}"
+            public = f"{row.public}/{row.mistakes}"
+            numbers = f"{caught:>10}{named:>10}{public:>10}{f'{row.kept}/{row.variants}':>10}{seconds:>10}"
             yield f"  {row.question:10}{row.points:>8g}{row.cases:>8}{numbers}"
+
+    def gaps(self) -> Iterator[str]:
+        """The mistakes that pass all public checks, a line per question."""
+        for question in self.homework.questions:
+            if self.question in (None, question.id) and (unseen := self.row(question.id).unseen):
+                yield f"{question.id}: public checks let pass {', '.join(unseen)}."
 
     def rows(self) -> Iterator[Row]:
         """The numbers of the table."""
@@ -109,13 +120,16 @@ def _row(name: str, proofs: list[Proof], points: float) -> Row:
         variants=len(variants),
         kept=sum(not proof.misses for proof in variants),
         seconds=sum(proof.seconds for proof in proofs),
+        unseen=tuple(proof.job.label for proof in mistakes if not proof.public),
+        fails={proof.job.label: proof.fails for proof in mistakes},
     )
 
 
 def _sum(rows: list[Row]) -> Row:
     counts = {name: sum(getattr(row, name) for row in rows) for name in ("points", *COUNTS)}
     seconds = [row.seconds for row in rows if row.seconds is not None]
-    return Row("all", **counts, seconds=sum(seconds) if seconds else None)
+    unseen = tuple(label for row in rows for label in row.unseen)
+    return Row("all", **counts, seconds=sum(seconds) if seconds else None, unseen=unseen)
 
 
 def verify(
@@ -184,14 +198,10 @@ def prove(job: Job) -> Proof:
 
     with Seat(open_sitting) as seat:
         (result,) = examine(
-            exam,
-            diagnostician,
-            seat,
-            [question],
-            job.seed,
-            to_the_end=job.kind != "mistake",
-            help_allowed=job.kind == "cascade",
-        )
+            exam, diagnostician, seat, [question], job.seed, help_allowed=job.kind == "cascade"
+        )  # fmt: skip
+        failed = [case.case for case in result.cases if case.verdict is not Verdict.PASSED]
+        again = list(_failed_again(exam, seat, question, job.seed, failed)) if job.kind == "mistake" else []
     integration = {case.id for case in exam.of_question(question.id) if case.integration}
     probed = homework.public_file(question.id).is_file()
     misses = tuple(_misses(job, result, integration, probed))
@@ -204,7 +214,23 @@ def prove(job: Job) -> Proof:
         misses=misses,
         caught=result.score < result.points,
         named=job.label in named,
+        public=any(case.public and case.verdict is not Verdict.PASSED for case in result.cases),
+        fails=tuple(again),
     )
+
+
+def _failed_again(exam: Exam, seat: Seat, question: Question, seed: int, failed: list[str]) -> Iterator[str]:
+    """Those of the failed cases that fail with another seed too, by their names within the question."""
+    for case in exam.of_question(question.id):
+        if case.id in failed:
+            if "rng" not in case.item.fixturenames:  # draws nothing
+                yield case.id.removeprefix(f"{question.id}/")
+                continue
+            seat.use(question.limits | case.limits)
+            if exam.sit(case, seat, seed + 1).verdict in (Verdict.FAILED, Verdict.ERROR):
+                yield case.id.removeprefix(f"{question.id}/")
+            else:
+                seat.renew()
 
 
 def _jobs(homework: Homework, asked: Job) -> Iterator[Job]:

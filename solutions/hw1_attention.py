@@ -71,9 +71,10 @@ from torch import Tensor, nn
 
 from course_utils import Grader, after, pick_device, plots, seed_everything
 from course_utils.hw1 import reversal
+from course_utils.hw1.diagram import attention_diagram
 from course_utils.hw1.kernels import gaussian_kernel
 from course_utils.hw1.position_layer import position_layer
-from course_utils.hw1.spot_the_error import DERIVATION
+from course_utils.hw1.spot_the_error import DERIVATIONS, departs, draw
 from course_utils.notebook.derivations import compare_lines
 
 plt.rcParams["figure.dpi"] = 100  # for pictures of your own
@@ -96,7 +97,7 @@ grader = Grader("hw1_attention")
 #
 # We begin in the middle, with step 2, since all the rest depends on it.
 
-# %% [markdown] question="q1_1"
+# %% [markdown] question="q1_1" sources="002/1.1-weights 001/1.1-b"
 # ### Softargmax: choosing softly
 #
 # Given scores $s_1, \dots, s_n$, the hard choice is the argmax: all the weight on the largest score. It has
@@ -114,19 +115,20 @@ grader = Grader("hw1_attention")
 # | 1 | 0.665, 0.245, 0.090 |
 # | 4 | 0.982, 0.018, 0.000 |
 #
-# The formula is short; the work is at its edges. Write `softargmax(scores, beta=1.0, dim=-1)`. It must
+# The formula is short; the work is at its edges. Write `softargmax(scores, beta=1.0, dim=-1)`, this formula along one
+# axis. {=formula} It must {-}
 #
 # - take `scores` of any shape and any floating dtype, normalise over the axis `dim` only, and keep shape
-#   and dtype;
-# - be **stable**: scores of size $10^4$ or $-10^4$ in float32 must give weights, neither NaN nor infinity;
+#   and dtype; {=shape} {=axis}
+# - be **stable**: scores of size $10^4$ or $-10^4$ in float32 must give weights, neither NaN nor infinity; {=stable}
 # - read the score `-inf` as "blocked": its weight is exactly 0, and the others share the weight as if it were
-#   not there (good to have: at `beta = 0` too, where $0 \cdot \infty$ is NaN);
+#   not there (good to have: at `beta = 0` too, where $0 \cdot \infty$ is NaN); {=blocked}
 # - return **zeros** for a slice in which every score is `-inf` (nothing to choose from, so nothing is
-#   chosen), and send back a gradient of zero there, not NaN.
+#   chosen), and send back a gradient of zero there, not NaN. {=empty-slice} {=empty-gradient}
 #
 # `beta` is a finite number $\ge 0$; scores are finite or `-inf`. A *slice* is one vector of scores along `dim`;
-# other slices must not notice an empty neighbour. As everywhere in this course the input is not changed in
-# place. You may use `torch.softmax` or write the exponentials yourself.
+# other slices must not notice an empty neighbour. {=neighbours} As everywhere in this course the input is not changed in
+# place. {=in-place} Gradients flow through the weights, so do not `detach`. {=gradients} You may use `torch.softmax` or write the exponentials yourself.
 
 # %% question="q1_1" points=6 minutes=15 difficulty=2
 def softargmax(scores: Tensor, beta: float = 1.0, dim: int = -1) -> Tensor:
@@ -153,11 +155,19 @@ def softargmax(scores: Tensor, beta: float = 1.0, dim: int = -1) -> Tensor:
 # after subtracting it. Sum along the axis, and where the sum is 0 use 1. Divide.
 
 # %% [markdown]
-# What does the temperature do? Here are the weights of four scores as $\beta$ grows, and how spread out
-# they are: their entropy $-\sum_i a_i \ln a_i$, divided by $\ln 4$. It falls from 1 (an even spread) towards 0
-# (a hard choice), and it never turns back: the entropy's slope is $-\beta$ times the variance of the scores
-# under the weights, which is never positive. Look at the second score: its weight grows at first, as long as the
-# score is above the average, and then it loses.
+# What does the temperature do? The cell below shows the weights of the scores $2, 1.5, 0, -1$ as $\beta$ grows, and how
+# spread out they are: their entropy $-\sum_i a_i \ln a_i$, divided by $\ln 4$. **Predict before you run it:** does the
+# weight of the second score rise, fall, or both? Can the entropy turn back?
+#
+# <details><summary>What we found</summary>
+#
+# The second weight grows at first, as long as its score is above the average, and then it loses. The entropy falls from
+# 1 to 0 and never turns back: its slope is $-\beta$ times the variance of the scores under the weights. And whatever is
+# averaged with these weights, $h = \sum_i a_i v_i$, moves with $\beta$ at the rate
+# $dh/d\beta = \sum_i a_i (s_i - \bar s)\, v_i$, the covariance of scores and values under the weights: values with
+# scores above the average $\bar s = \sum_i a_i s_i$ gain. The cell tests both by small steps.
+#
+# </details>
 
 # %% tags=["plot"]
 with after("q1_1"):
@@ -170,8 +180,15 @@ with after("q1_1"):
         betas, shown | {"entropy / ln 4": entropy}, "inverse temperature beta", "weight", "From even to hard",
         alt="Four weights start at 0.25 for beta 0; as beta grows the largest tends to 1, the others to 0.",
     )
+    s, v, beta, step = scores.double(), torch.tensor([1.0, -2.0, 0.5, 3.0], dtype=torch.float64), 0.8, 1e-5
+    a, up, down = (softargmax(s, b) for b in (beta, beta + step, beta - step))
+    slopes = ((up - down) @ v, torch.special.entr(up).sum() - torch.special.entr(down).sum())
+    mean = a @ s
+    formulas = (a @ ((s - mean) * v), -beta * (a @ (s - mean) ** 2))
+    for name, slope, formula in zip(("h", "the entropy"), slopes, formulas, strict=True):
+        print(f"d {name} / d beta at {beta}: {slope / (2 * step):.6f} by a small step, {formula:.6f} by the formula")
 
-# %% [markdown] question="q1_2"
+# %% [markdown] question="q1_2" sources="003/1-a-jac 004/12.4-formula 004/12.4-values 004/12.4-code 004/12.4-conclusion"
 # ### The Jacobian: when a softmax stops learning
 #
 # Let $y = \mathrm{softmax}(z)$ for a vector $z$ of $n$ scores. How does weight $i$ react to score $j$?
@@ -197,14 +214,14 @@ with after("q1_1"):
 #
 # Write
 #
-# - `softmax_jacobian(z)`: the matrix `[n, n]` in closed form, in `z`'s dtype. No autograd (no
-#   `torch.autograd`, no `torch.func`, no finite differences). Entries are compared absolutely, so an exact
+# - `softmax_jacobian(z)`: the matrix `[n, n]` in closed form, in `z`'s dtype. {=jacobian} {=dtype} No autograd (no
+#   `torch.autograd`, no `torch.func`, no finite differences). {=no-autograd} Entries are compared absolutely, so an exact
 #   0 in place of $10^{-42}$ costs no points; but now you know how to do better;
-# - `saturation(z)`: the Frobenius norm of that matrix, as one number (a float).
+# - `saturation(z)`: the Frobenius norm of that matrix, as one number (a float). {=saturation}
 #
-# `z` is a vector `[n]` of finite scores, $n \ge 1$, and may be large ($\pm 10^4$).
+# `z` is a vector `[n]` of finite scores, $n \ge 1$, and may be large ($\pm 10^4$). {=any-n} {=large}
 
-# %% question="q1_2" points=7 minutes=20 difficulty=2 uses=["q1_1"]
+# %% question="q1_2" points=6 minutes=20 difficulty=2 uses=["q1_1"]
 def softmax_jacobian(z: Tensor) -> Tensor:
     """The derivative of softmax(z) by z in closed form: z [n] -> J [n, n], J[i, j] = d y_i / d z_j."""
     # BEGIN SOLUTION
@@ -259,11 +276,11 @@ with after("q1_2"):
         alt="Exponents from -41 to -89; the largest stand in the row and column of the score 100.",
     )
 
-# %% [markdown] question="q1_3"
+# %% [markdown] question="q1_3" sources="002/1.1-scores"
 # ### Alignment scores: four ways to compare
 #
 # Now step 1. The decoder is in state $q$ (the **query**), the encoder has left its states $k_1, \dots, k_S$
-# (the **keys**), and we want one number per key that says how well it fits. Luong (2015) tried four kinds:
+# (the **keys**), and we want one number per key that says how well it fits. Luong (2015) tried four kinds: {=dot} {=general} {=concat} {=location}
 #
 # | kind | score of key $k_s$ | parameters |
 # |---|---|---|
@@ -281,11 +298,12 @@ with after("q1_2"):
 # $W$ transposed it would be $6$ and $0$. So the order matters: the query stands on the left of $W$.
 #
 # Write `luong_scores(query, keys, kind, W=None, v=None)` for a batch: `query` is `[B, D]`, one query for
-# each example, `keys` is `[B, S, D]`, the result is `[B, S]`, in the inputs' dtype. These are the scores,
-# before any softmax, and without any scaling. Parameters that a kind does not need are `None`. (Good to have:
-# a `ValueError` for a `kind` that is none of the four.)
+# each example, `keys` is `[B, S, D]`, the result is `[B, S]`, in the inputs' dtype. {=batch} {=dtype} These are the scores,
+# before any softmax, and without any scaling. {=no-scale} Parameters that a kind does not need are `None`. Gradients reach
+# the query, the keys and the parameters. {=gradients} (Good to have: a `ValueError` for a `kind` that is none of the
+# four. {-})
 
-# %% question="q1_3" points=7 minutes=20 difficulty=2
+# %% question="q1_3" points=6 minutes=20 difficulty=2
 def luong_scores(
     query: Tensor, keys: Tensor, kind: str, W: Tensor | None = None, v: Tensor | None = None
 ) -> Tensor:
@@ -324,8 +342,14 @@ def luong_scores(
 
 # %% [markdown]
 # Here are the scores of four queries against six keys, and below them the scores after the keys have been
-# shuffled. Three kinds follow their keys to the new places. `location` does not notice: its scores belong
-# to places, not to what stands there.
+# shuffled. **Predict before you run the cell:** which kinds follow their keys to the new places?
+#
+# <details><summary>What we found</summary>
+#
+# Three of them do. `location` does not notice: its scores belong to places, not to what stands there. So it is tied to a
+# longest length, and blind to the source.
+#
+# </details>
 
 # %% tags=["plot"]
 with after("q1_3"):
@@ -346,7 +370,7 @@ with after("q1_3"):
         )
 
 
-# %% [markdown] question="q1_4"
+# %% [markdown] question="q1_4" sources="002/1.1-context"
 # ### One step of attention
 #
 # Step 2 you have, step 3 is quickly said. With the weights $a = \mathrm{softmax}(\text{scores})$ over the
@@ -366,13 +390,14 @@ with after("q1_3"):
 # $0.731, 0.269$ and the context is $(2.193, 0.269)$.
 #
 # Write `luong_step(query, keys, W_f, kind="dot", W=None, v=None)`: `query` `[B, D]`, `keys` `[B, S, D]`,
-# `W_f` `[E, 2D]` (any $E$; often $E = D$), and `kind`, `W`, `v` as in @q1_3. In a batch of rows the formula
-# reads $\tilde h = \tanh([q; c]\, W_f^\top)$. Return the pair `(h_tilde, weights)`: `h_tilde` is `[B, E]`,
-# `weights` is `[B, S]`. The query comes first in $[q; c]$, there is no scaling ($\beta = 1$), no mask and
-# no bias. A model calls this at every step of every batch, so it is best to work on the whole batch at once:
+# `W_f` `[E, 2D]` (any $E$; often $E = D$), and `kind`, `W`, `v` as in @q1_3. {=kinds} In a batch of rows the formula
+# reads $\tilde h = \tanh([q; c]\, W_f^\top)$. {=formula} Return the pair `(h_tilde, weights)`: `h_tilde` is `[B, E]`,
+# `weights` is `[B, S]`. {=shapes} {=batch} The query comes first in $[q; c]$, there is no scaling ($\beta = 1$), no mask and
+# no bias. {=order} {=no-scale} Scores of some thousands are no trouble to your softargmax, and so to this. {=large} Gradients
+# reach the query, the keys and `W_f`. {=gradients} A model calls this at every step of every batch, so it is best to work on the whole batch at once:
 # @q1_5 is trained within a time limit and may call it, and loops over examples or keys would make it slow.
 
-# %% question="q1_4" points=6 minutes=15 difficulty=1 uses=["q1_1", "q1_3"]
+# %% question="q1_4" points=5 minutes=15 difficulty=1 uses=["q1_1", "q1_3"]
 def luong_step(
     query: Tensor,
     keys: Tensor,
@@ -426,7 +451,7 @@ with after("q1_4"):
         alt="Large weights along the diagonal, except that black looks at noir and cat at chat.",
     )
 
-# %% [markdown] question="q1_5"
+# %% [markdown] question="q1_5" sources="002/1.2-P-rnn 002/1.1-memory 002/1.3-tutorial"
 # ### A sequence-to-sequence model with attention
 #
 # Time to build the second translator. The task is small and merciless: read 12 random symbols and write
@@ -440,11 +465,11 @@ with after("q1_4"):
 # - a **decoder**: embed the target tokens, run a second GRU over them, started from the encoder's last
 #   *real* state;
 # - between them, the attention of @q1_4 at every decoder step: score the step's state against the memory,
-#   softmax, context, $\tilde h$;
+#   softmax, context, $\tilde h$; {=parts}
 # - a linear layer from $\tilde h$ to the logits.
 
 # %% [markdown]
-# `forward(src, tgt_in, key_padding_mask=None)` returns `(logits, weights)`:
+# `forward(src, tgt_in, key_padding_mask=None)` returns `(logits, weights)`: {=shapes} {=weights} {=padding-weights}
 #
 # | name | shape | meaning |
 # |---|---|---|
@@ -459,16 +484,19 @@ with after("q1_4"):
 #
 # This is what the grader relies on:
 #
-# - `logits[:, t]` depends on `tgt_in[:, :t + 1]` and never on later tokens; do not shift `tgt_in` again;
+# - `logits[:, t]` depends on `tgt_in[:, :t + 1]` and never on later tokens; do not shift `tgt_in` again; {=no-look-ahead}
 # - **source padding never changes the logits**: not through the tokens that stand there, not through how
-#   many there are. The decoder starts from the state after the last *real* token, not after the padding;
-# - a source that is *all* padding has weights 0 and finite logits;
-# - only the mask says what is padding: every source symbol, 0 too, is a real one;
-# - the returned weights are those that the model uses, and gradients reach every parameter that it uses;
-# - rows of a batch do not influence each other, and any $S \ge 1$ and $T \ge 1$ work.
+#   many there are; {=padding}
+# - the decoder starts from the state after the last *real* token, not after the padding; {=last-real-state}
+# - a source that is *all* padding has weights 0 and finite logits, and what stands in it moves nothing; {=all-padding}
+# - only the mask says what is padding: every source symbol, 0 too, is a real one; {=only-the-mask}
+# - gradients reach every parameter that the model uses, the encoder's through the attention too; {=gradients}
+# - the returned weights are those that the model uses; {~weights-used}
+# - rows of a batch do not influence each other, and any $S \ge 1$ and $T \ge 1$ work. {=rows}
 #
 # Names of parameters, kind of score and all else inside are yours. `nn.GRU`, `nn.Embedding` and `nn.Linear`
-# may be used. Make no tensor on a fixed device.
+# may be used. Make no tensor on a fixed device. {~device} The check below looks at an untrained model; hidden checks also
+# train it, look whether the context is made with the weights that you return, and try another device.
 
 # %% [markdown]
 # **The training run.** The grader builds `AttentionSeq2Seq(VOCAB, VOCAB + 1, D_MODEL)` and trains it with
@@ -489,7 +517,7 @@ names = ("LENGTH", "VOCAB", "D_MODEL", "STEPS", "BATCH", "RATE", "CLIP")
 print("\n".join(f"{name:8}= {getattr(reversal, name)}" for name in names))
 
 
-# %% question="q1_5" points=11 minutes=45 difficulty=4 uses=["q1_1", "q1_3", "q1_4"] limits={"wall": 120}
+# %% question="q1_5" points=10 minutes=45 difficulty=4 uses=["q1_1", "q1_3", "q1_4"] limits={"wall": 120}
 class AttentionSeq2Seq(nn.Module):
     """GRU encoder and GRU decoder with Luong attention between them."""
 
@@ -543,9 +571,15 @@ class AttentionSeq2Seq(nn.Module):
 # context side by side.
 
 # %% [markdown]
-# The second picture is the reward: nobody told the model where to look, and yet its weights run against the
-# grain of the source. The line need not be the exact anti-diagonal. A GRU state knows its neighbours too,
-# so a model may well look one place beside, and be right.
+# The second picture is the reward: nobody told the model where to look. **Predict before you run the cell:** where will
+# the weights of each step lie?
+#
+# <details><summary>What we found</summary>
+#
+# They run against the grain of the source. The line need not be the exact anti-diagonal: a GRU state knows its
+# neighbours too, so a model may well look one place beside, and be right.
+#
+# </details>
 
 # %% tags=["training"]
 with after("q1_5"):
@@ -567,6 +601,39 @@ with after("q1_5"):
         alt="Attention weights of a trained model on one sequence: a bright band runs against the diagonal.",
     )
 
+# %% [markdown] told="000/0-intro 002/1-intro: motivation, shown by an experiment; 001/1.4-a 001/1.4-b: a comparison, measured here; 002/2.4-why: opinions, and a cost that homework 2 counts"
+# Why is it so hard without attention? Follow the gradient. A network that reads step by step has a last state that
+# depends on the first token through all the steps between. One read by attention depends on every token directly.
+# **Predict before you run the cell:** by which factor does the gradient at the first token shrink when the sequence gets
+# ten tokens longer, for the recurrent network and for the read?
+#
+# <details><summary>What we found</summary>
+#
+# For the recurrent network by the same factor again and again: a geometric decay, $7 \cdot 10^{-8}$ at 80 tokens here. For
+# the even read it is $1/T$. That is the gain; the path from any token to any other has length 1. The price: every query
+# meets every key, $T^2$ scores (homework 2 counts them), and since nothing is read in order, order must be told
+# (@q1_11). Training is parallel over the places; *writing* stays one token at a time. Attention is older than the
+# Transformer: it was added to recurrent networks first, as you just did. New in 2017 was to build from it alone.
+#
+# </details>
+
+# %% tags=["plot"]
+rng = torch.Generator().manual_seed(5)
+W = torch.linalg.qr(torch.randn(16, 16, generator=rng, dtype=torch.float64)).Q * 0.85  # every step keeps 85% at most
+lengths, by_state, by_read = [2, 5, 10, 20, 40, 80], [], []
+for T in lengths:
+    x = torch.randn(T, 16, generator=rng, dtype=torch.float64).requires_grad_()
+    state = torch.zeros(16, dtype=torch.float64)
+    for t in range(T):
+        state = torch.tanh(W @ state + 0.1 * x[t])
+    by_state.append(torch.autograd.grad(state.sum(), x)[0][0].norm())
+    by_read.append(torch.autograd.grad((torch.full((T,), 1 / T).double() @ (0.1 * x)).sum(), x)[0][0].norm())
+plots.curves(
+    lengths, {"last state of a recurrent network": by_state, "one even read": by_read}, "length of the sequence",
+    "gradient at the first token", "What the first token hears", logx=True, logy=True, marks=True,
+    alt="The gradient at the first token falls off steeply for the recurrent network and slowly for attention.",
+)
+
 # %% [markdown]
 # ## Part II. Attention is a weighted average
 #
@@ -575,7 +642,7 @@ with after("q1_5"):
 # stored with weights that fall off as the places become less alike. Statisticians have done this for a long
 # time.
 
-# %% [markdown] question="q1_6"
+# %% [markdown] question="q1_6" sources="000/0.1-nlm"
 # ### Kernel regression, 1964
 #
 # You have points $x_1, \dots, x_S$ with measured values $y_1, \dots, y_S$, and want a guess at a new point
@@ -593,19 +660,21 @@ with after("q1_5"):
 # Write
 #
 # - `kernel_regression(x, xs, ys, kernel)`: `x` `[T, D]`, `xs` `[S, D]`, `ys` `[S, Dv]`, result `[T, Dv]` in
-#   the inputs' dtype. You call `kernel(a, b)` with **the query first** (a kernel need not be symmetric). It
+#   the inputs' dtype. {=regression} {=shapes} You call `kernel(a, b)` with **the query first** (a kernel need not be
+#   symmetric). {=query-first} Gradients reach `x`, `xs` and `ys`. {=gradients} The kernel
 #   broadcasts over the leading axes and drops the last: with `a` of shape `[..., D]` and `b` of shape
-#   `[..., D]` it gives `[...]`, on two vectors one number. At every query at least one kernel value is well
+#   `[..., D]` it gives `[...]`, on two vectors one number. {=broadcasts} {=one-number} At every query at least one kernel value is well
 #   above 0, so the division needs no guard;
 # - `attention_kernel(d)`: returns such a kernel (a function of `a` and `b`, as above), with which the
 #   regression equals scaled dot-product attention with queries `x`, keys `xs` and values `ys` of width `d`,
-#   that is with scores $x \cdot x_j / \sqrt d$. It does not normalise anything: the regression does.
+#   that is with scores $x \cdot x_j / \sqrt d$. {=attention-kernel} It does not normalise anything: the regression
+#   does. {=no-normalising}
 #
 # By hand: `x` $= 0$, `xs` $= (0, 1)$, `ys` $= (10, 20)$, all of width 1. The Gaussian weights are $1$ and
 # $e^{-1/2} = 0.607$, the guess is $(10 + 0.607 \cdot 20) / 1.607 = 13.78$. With the attention kernel both
 # weights are $e^0 = 1$ and the guess is 15: the query 0 is equally alike to everything.
 
-# %% question="q1_6" points=7 minutes=20 difficulty=2 uses=["q1_1"]
+# %% question="q1_6" points=6 minutes=20 difficulty=2 uses=["q1_1"]
 def kernel_regression(
     x: Tensor, xs: Tensor, ys: Tensor, kernel: Callable[[Tensor, Tensor], Tensor]
 ) -> Tensor:
@@ -640,12 +709,18 @@ def attention_kernel(d: int) -> Callable[[Tensor, Tensor], Tensor]:
 # the products over the last axis, divided by the root of d, exponentiated.
 
 # %% [markdown]
-# Thirty noisy measurements of a curve, and three regressions. The Gaussian follows the data. The attention
-# kernel on the bare numbers does not: $e^{x x_j}$ has no notion of *near*, it prefers keys that are
-# **large**, so a query on the right listens to the rightmost points only, however far they are. Give all
-# keys the same length (here: put the points on an arc of a circle) and the two agree. This is no accident:
-# $\|q - k\|^2 = \|q\|^2 - 2\, q \cdot k + \|k\|^2$, the first term cancels in the division, and if $\|k\|$
-# is the same for all keys so does the last.
+# Thirty noisy measurements of a curve, and three regressions: with the Gaussian; with the attention kernel on the bare
+# numbers; and with the attention kernel after all keys were given the same length (the points are put on an arc of a
+# circle). **Predict before you run the cell:** which of the three follow the data?
+#
+# <details><summary>What we found</summary>
+#
+# The first and the last. $e^{x x_j}$ on bare numbers has no notion of *near*: it prefers keys that are **large**, so a query
+# on the right listens to the rightmost points only, however far they are. With keys of one length the two kernels agree,
+# and that is no accident: $\|q - k\|^2 = \|q\|^2 - 2\, q \cdot k + \|k\|^2$, the first term cancels in the division, and if
+# $\|k\|$ is the same for all keys so does the last.
+#
+# </details>
 
 # %% tags=["plot"]
 with after("q1_6"):
@@ -669,7 +744,10 @@ with after("q1_6"):
         alt="Noisy points; Gaussian and equal-length attention follow them, bare attention is nearly a step.",
     )
 
-# %% [markdown] question="q1_7"
+# %% tags=["plot"]
+attention_diagram()
+
+# %% [markdown] question="q1_7" sources="000/0.1-pipeline 000/0.1-a 002/1.2-qkv 002/1.2-fig4 002/1.2-P-matrix 002/2.2-attn 003/1-code"
 # ### Scaled dot-product attention
 #
 # This is the function that the rest of the course is built on. Vaswani (2017) takes many queries at once,
@@ -685,27 +763,28 @@ with after("q1_6"):
 # `(out, weights)`.
 #
 # - **Shapes**: `q` `[B, T, D]`, `k` `[B, S, D]`, `v` `[B, S, Dv]` give `out` `[B, T, Dv]`, `weights`
-#   `[B, T, S]`. With heads, `q` `[B, H, T, Dh]` and so on, give `[B, H, T, Dv]` and `[B, H, T, S]`. $T$,
-#   $S$, $D$ and $D_v$ may all differ.
+#   `[B, T, S]`. {=formula} With heads, `q` `[B, H, T, Dh]` and so on, give `[B, H, T, Dv]` and `[B, H, T, S]`. $T$,
+#   $S$, $D$ and $D_v$ may all differ. {=heads}
 # - **Scale**: the scores are `beta` times the dot products; `beta=None` means $1/\sqrt{D}$ with $D$ the
-#   last axis of `q` (with heads: $1/\sqrt{D_h}$). `beta = 0` is a legal value: an even spread over the keys
-#   that are not blocked.
+#   last axis of `q` (with heads: $1/\sqrt{D_h}$). {=scale} {=beta} `beta = 0` is a legal value: an even spread over the
+#   keys that are not blocked. {=beta-zero}
 # - **`key_padding_mask`**: bool `[B, S]`, **True = padding**, at any place: that key gets weight exactly 0
-#   from every query (and head) of its example.
+#   from every query (and head) of its example. {=padding}
 # - **`causal=True`**: query $i$ sees key $j$ if and only if $j \le i + (S - T)$, counting from 0. For
 #   $T = S$ this is the lower triangle. For $T < S$ the queries are the *last* $T$ of $S$ positions, so the
-#   last query sees all keys. For $T > S$ the first $T - S$ queries see nothing.
-# - Both masks may come together: a key is blocked if either blocks it.
+#   last query sees all keys. For $T > S$ the first $T - S$ queries see nothing. {=causal}
+# - Both masks may come together: a key is blocked if either blocks it. {=both}
 # - **A row with every key blocked** has weights exactly 0 and output exactly 0, and all gradients are
-#   finite.
+#   finite. {=blocked-row} {=blocked-gradient} Elsewhere gradients are those of the formula. {=gradients}
 # - `weights` are the weights after masking, they sum to 1 over the keys in every row that sees at least one
-#   key.
-# - dtype and device are those of `q`; inputs (the mask too) are not changed; no tensor is made on a fixed
-#   device.
+#   key. {=sums}
+# - dtype and device are those of `q`; {=dtype} inputs (the mask too) are not changed; {=in-place} no tensor is made on a
+#   fixed device. {~device}
 #
-# `F.scaled_dot_product_attention` and `nn.MultiheadAttention` may **not** be used in this answer.
+# `F.scaled_dot_product_attention` and `nn.MultiheadAttention` may **not** be used in this answer. {=ruled-out} Hidden checks
+# also try another device and larger shapes.
 
-# %% question="q1_7" points=12 minutes=40 difficulty=3 uses=["q1_1"]
+# %% question="q1_7" points=11 minutes=40 difficulty=3 uses=["q1_1"]
 def attention(
     q: Tensor,
     k: Tensor,
@@ -788,6 +867,101 @@ with after("q1_6", "q1_7", what="comparison"):
     by_attention = attention(x[None], xs[None], ys[None])[0][0]  # [5, 2]
     print(f"largest difference: {(by_regression - by_attention).abs().max().item():.1e}")
 
+# %% [markdown] told="002/1.2-analogy: a dictionary, checked by number"
+# Luong's step is the same function too. **Which of his vectors are the queries, keys and values?** Fill in the dictionary
+# before you open it; the cell below tests it.
+#
+# <details><summary>The dictionary</summary>
+#
+# The decoder's state, times $W$ for `general`, is the query. The encoder's states are the keys *and* the values. (In print
+# one also finds "key and query" for the encoder's side. That cannot be: then nobody would be asking.) There is no
+# scale, so `beta=1`.
+#
+# </details>
+
+# %% tags=["plot"]
+with after("q1_4", "q1_7", what="comparison"):
+    rng = torch.Generator().manual_seed(9)
+    state, memory, W = (torch.randn(*n, generator=rng, dtype=torch.float64) for n in ((2, 3), (2, 5, 3), (3, 3)))
+    _, weights = luong_step(state, memory, torch.eye(6, dtype=torch.float64), "general", W)
+    _, as_qkv = attention((state @ W)[:, None], memory, memory, beta=1.0)  # [2, 1, 5]
+    print(f"Luong's weights as attention: largest difference {(weights - as_qkv[:, 0]).abs().max().item():.1e}")
+
+
+# %% [markdown] question="q1_16" sources="001/1.1-a 004/12.1-eqs"
+# ### The same with columns
+#
+# Half of the literature writes tokens as *columns*. Then every product turns round, and so does the softmax, and
+# a formula that is copied from one half into the other is usually wrong. Prince (2023) is in the other half: `X` is
+# `[D, N]`, one column per token, and with weights $\Omega$ and biases $\beta$
+#
+# $$Q = \Omega_q X + \beta_q \mathbf{1}^\top, \qquad K = \Omega_k X + \beta_k \mathbf{1}^\top, \qquad
+# V = \Omega_v X + \beta_v \mathbf{1}^\top, \qquad \mathrm{Sa}[X] = V\,\mathrm{softmax}\big(K^\top Q\big).$$
+#
+# $\mathbf{1}^\top$ is a row of $N$ ones: each token gets the same bias. {=biases} Entry $(i, j)$ of $K^\top Q$ is the score of
+# key $i$ for query $j$, so here a query owns a **column**, and the softmax runs down each column. {=formula} {=softmax-axis} There is no scale. {=no-scale}
+#
+# By hand: one feature, two tokens, $X = (0, \ln 3)$, all three $\Omega$ equal to 1, $\beta_q = 1$, the other biases 0.
+# Then $Q = (1, 1 + \ln 3)$ and $K = V = (0, \ln 3)$. The first query's scores are $0$ and $\ln 3$, its weights
+# $\tfrac14$ and $\tfrac34$, its output $\tfrac34 \ln 3 = 0.824$.
+#
+# Write `column_attention(X, Oq, Ok, Ov, bq, bk, bv)`: `X` `[D, N]`, the three `O` `[D, D]`, the three biases `[D]`. The
+# result is `[D, N]`, in the inputs' dtype, {=dtype} for any $D, N \ge 1$. {=any-size} One of the three biases changes nothing at all. Which
+# one? Guess before you look.
+
+# %% question="q1_16" points=4 minutes=12 difficulty=2 uses=["q1_1", "q1_7"]
+def column_attention(
+    X: Tensor, Oq: Tensor, Ok: Tensor, Ov: Tensor, bq: Tensor, bk: Tensor, bv: Tensor
+) -> Tensor:
+    """Self-attention with tokens as columns, V softmax(K^T Q): X [D, N], O* [D, D], b* [D] -> [D, N]."""
+    # BEGIN SOLUTION
+    Q, K, V = (O @ X + b[:, None] for O, b in ((Oq, bq), (Ok, bk), (Ov, bv)))  # [D, N]
+    return V @ softargmax(K.T @ Q, dim=0)  # [D, N]: column j holds the weights of query j
+    # END SOLUTION
+
+
+# %% [markdown] help="q1_16"
+# symptom: An error about shapes, or right values only when $N = D$: a bias `[D]` was added along the tokens; give it
+# an axis. Every check of values fails while the shapes fit: look at the axis of the softmax, and at which of $K$ and $Q$
+# is transposed.
+#
+# hint: Follow one query, column $j$ of $Q$. Its scores are $K^\top q_j$, a column; softmax makes it a column of
+# weights that sum to 1; $V$ times that column averages the columns of $V$.
+#
+# pseudo-code: Q, K, V: the matrix times X, plus the bias as a column. Weights: softmax over the first axis of K
+# transposed times Q. Result: V times the weights.
+
+# %% [markdown]
+# Side by side with @q1_7. The weights are each other's transpose: rows that sum to one on the left, columns on the right.
+# A printed solution has $\mathrm{softmax}(Q^\top K)\,V^\top$ with a softmax down the columns: then the weights of
+# one *key* sum to one over the queries, and that is no attention. Below it is also measured how far the output moves
+# when one of the biases does.
+#
+# <details><summary>Which bias is idle?</summary>
+#
+# $\beta_k$. It adds $\beta_k^\top q_j$ to every score of query $j$, the same number for each key, and a softmax ignores
+# what is added to all of its scores. In homework 2 you meet the claim again.
+#
+# </details>
+
+# %% tags=["plot"]
+with after("q1_16", "q1_7"):
+    rng = torch.Generator().manual_seed(16)
+    X = torch.randn(3, 6, generator=rng, dtype=torch.float64)
+    Os = [torch.randn(3, 3, generator=rng, dtype=torch.float64) for _ in range(3)]
+    bs = [torch.randn(3, generator=rng, dtype=torch.float64) for _ in range(3)]
+    Q, K, V = (O @ X + b[:, None] for O, b in zip(Os, bs, strict=True))  # [3, 6]
+    by_rows, weights = attention(Q.T[None], K.T[None], V.T[None], beta=1.0)
+    got = column_attention(X, *Os, *bs)
+    print(f"columns against rows, transposed: largest difference {(got - by_rows[0].T).abs().max().item():.1e}")
+    for i, name in enumerate(("bq", "bk", "bv")):
+        moved = [b + 1.0 if i == n else b for n, b in enumerate(bs)]
+        print(f"{name} + 1 moves the output by {(column_attention(X, *Os, *moved) - got).abs().max().item():.1e}")
+    plots.heatmaps(
+        {"rows: query by key": weights[0], "columns: key by query": (K.T @ Q).softmax(0)}, range(6), range(6),
+        alt="Two matrices of attention weights, the second the transpose of the first.",
+    )
+
 
 # %% [markdown]
 # ## Part III. How sharp should it be?
@@ -796,7 +970,7 @@ with after("q1_6", "q1_7", what="comparison"):
 # freeze the softmax. So we ask how far apart they lie at the start of training, when queries and keys are
 # as good as random.
 
-# %% [markdown] question="q1_8"
+# %% [markdown] question="q1_8" sources="000/0.1-b-setup 000/0.1-b-i 000/0.1-b-ii 000/0.1-b-iii 000/0.1-b-iv 002/1.2-P-scale-1 002/1.2-P-scale-2 002/1.2-P-scale-3 003/1-a-mean 003/1-a-var"
 # ### Mean and variance of a score
 #
 # Let $q$ and $k$ be two **independent** random vectors in $\mathbb{R}^d$, both distributed as
@@ -809,26 +983,54 @@ with after("q1_6", "q1_7", what="comparison"):
 # $E[x^2] = \mathrm{Var}(x) + E[x]^2$. Take care with the product $q_i k_i$: *both* factors are random, and
 # the variance of a product is not the product of the variances unless the means are 0.
 #
-# Write four functions. `mu` is a tensor `[d]` (any $d \ge 1$, entries of any sign and size), `sigma` a
-# positive number, the **standard deviation**; a "number" as a result is a Python number or a 0-dim tensor.
+# Write the answer first:
 #
-# - `dot_mean(mu, sigma)`: the mean of $q \cdot k$, a number;
-# - `dot_variance(mu, sigma)`: its variance, a number;
+# - `dot_mean(mu, sigma)`: the mean of $q \cdot k$; {=mean}
+# - `dot_variance(mu, sigma)`: its variance; {=variance}
 # - `unit_scale(d)`: the number by which $q \cdot k$ must be **divided** so that its variance becomes 1 when
-#   the entries are standard normal ($\mu = 0$, $\sigma = 1$);
-# - `variance_lines(mu, sigma)`: your derivation of the variance, as a list of **at least three** lines.
-#   Every line is a number, the value of that line's expression at the given `mu` and `sigma`, so all lines
-#   are equal. Begin with a line close to the definition (say, sums of moments of single entries), end with
-#   your closed form. Write each line as it would stand on paper: the grader evaluates your lines at random
-#   points, and tells you the first that breaks.
+#   the entries are standard normal ($\mu = 0$, $\sigma = 1$). {=scale}
 #
-# To check yourself: for $\mu = (1, -1, 2)$ and $\sigma = 0.5$ the mean is 6 and the variance is 3.1875.
+# `mu` is a tensor `[d]` (any $d \ge 1$, entries of any sign and size), `sigma` a positive number, the
+# **standard deviation**. To check yourself: for $\mu = (1, -1, 2)$ and $\sigma = 0.5$ the mean is 6 and the
+# variance is 3.1875.
 
-# %% question="q1_8" points=8 minutes=25 difficulty=3
+# %% [markdown]
+# Then the derivation. A line of a derivation says something about letters, and each line below has **letters
+# of its own**, so each can be tried by itself, at numbers where the lines after it say nothing:
+#
+# - `variance_from_moments(q1, q2, k1, k2)`: the variance of $q \cdot k$ from the raw moments of the entries,
+#   $q1_i = E[q_i]$, $q2_i = E[q_i^2]$, and $k1$, $k2$ the same for $k$. {=moments} All $2d$ entries are independent of each
+#   other, those of $q$ and of $k$ have different laws, and none needs to be normal; {=not-normal}
+# - `variance_from_means(mq, vq, mk, vk)`: the same from their means $mq_i$, $mk_i$ and variances $vq_i$, $vk_i$; {=means}
+# - `dot_variance(mu, sigma)` is the last line.
+#
+# The four letters of a line are tensors `[d]`. A line must give the next one where the letters are tied: put
+# $q2 = vq + mq^2$ (and $k2$ likewise), and the first line becomes the second; put $mq = mk = \mu$ and
+# $vq = vk = \sigma^2$, and the second becomes the third. {=tied} All five functions return a number: a Python number or
+# a 0-dim tensor. {=numbers}
+#
+# By hand, with one entry each: $q$ is 0 or 2, each half of the time, and $k$ is always 3. Then $q1 = 1$, $q2 = 2$,
+# $k1 = 3$, $k2 = 9$; the product is 0 or 6, and its variance is 9.
+
+# %% question="q1_8" points=8 minutes=30 difficulty=3
 def dot_mean(mu: Tensor, sigma: float) -> Tensor | float:
     """The mean of q . k for independent q, k ~ N(mu, sigma^2 I): mu [d] -> a number."""
     # BEGIN SOLUTION
     return mu @ mu
+    # END SOLUTION
+
+
+def variance_from_moments(q1: Tensor, q2: Tensor, k1: Tensor, k2: Tensor) -> Tensor | float:
+    """The variance of q . k from the entries' raw moments E[q_i], E[q_i^2], E[k_i], E[k_i^2], each [d]."""
+    # BEGIN SOLUTION
+    return (q2 * k2 - (q1 * k1) ** 2).sum()  # Var(q_i k_i) = E[q_i^2] E[k_i^2] - (E[q_i] E[k_i])^2, and they add
+    # END SOLUTION
+
+
+def variance_from_means(mq: Tensor, vq: Tensor, mk: Tensor, vk: Tensor) -> Tensor | float:
+    """The variance of q . k from the entries' means mq, mk and variances vq, vk, each [d]."""
+    # BEGIN SOLUTION
+    return (vq * vk + vq * mk**2 + mq**2 * vk).sum()  # (vq + mq^2) (vk + mk^2) - mq^2 mk^2, multiplied out
     # END SOLUTION
 
 
@@ -846,45 +1048,45 @@ def unit_scale(d: int) -> float:
     # END SOLUTION
 
 
-def variance_lines(mu: Tensor, sigma: float) -> list[Tensor | float]:
-    """The derivation of dot_variance, line by line: at least three numbers, all equal."""
-    # BEGIN SOLUTION
-    second = mu**2 + sigma**2  # [d]: E[q_i^2], and E[k_i^2] too
-    return [
-        (second * second - (mu * mu) ** 2).sum(),  # sum of E[q_i^2] E[k_i^2] - (E[q_i] E[k_i])^2
-        (mu**4 + 2 * mu**2 * sigma**2 + sigma**4 - mu**4).sum(),  # the square, multiplied out
-        (2 * mu**2 * sigma**2 + sigma**4).sum(),
-        2 * sigma**2 * (mu @ mu) + len(mu) * sigma**4,
-    ]
-    # END SOLUTION
-
-
 # %% [markdown] help="q1_8"
 # symptom: You are right for $\mu = 0$ and wrong otherwise. If your variance is
 # $\sum_i \sigma^2(\mu_i^2 + \sigma^2)$ you held the query fixed and let only the key vary: that is half of
 # the story, the mean over $q$ of the variance given $q$. If you have an extra factor $d$, you counted the
-# sum over the entries twice.
+# sum over the entries twice. A line from moments that is right for normal entries only: it has used more
+# than the four letters say.
 #
 # hint: The $d$ products $q_i k_i$ are independent of each other, so their variances add. For one product,
-# $\mathrm{Var}(q_i k_i) = E[q_i^2]\,E[k_i^2] - (E[q_i]\,E[k_i])^2$, and $E[q_i^2]$ is not $\sigma^2$.
+# $\mathrm{Var}(q_i k_i) = E[q_i^2]\,E[k_i^2] - (E[q_i]\,E[k_i])^2$: that is the first line. $E[q_i^2]$ is not
+# the variance: put $vq_i + mq_i^2$ in its place, multiply out, and see what cancels.
 #
-# pseudo-code: Mean: the sum over i of mu_i times mu_i. One product's variance: (mu_i squared plus sigma
-# squared) squared, minus mu_i to the fourth. Multiply out, see what cancels, sum over i; one of the two
-# terms left does not depend on i and is counted d times. For the unit scale, put mu to 0 and sigma to 1 and
-# take the root.
+# pseudo-code: Mean: the sum over i of mu_i times mu_i. From moments: the sum over i of q2 times k2, minus the
+# square of q1 times k1. From means: the sum over i of three products, variance times variance, and each
+# variance times the other's squared mean. Last line: put in mu and sigma; one term does not depend on i and is
+# counted d times. For the unit scale, put mu to 0 and sigma to 1 and take the root.
 
 # %% [markdown]
-# Does it hold? Below are the scores of 100,000 pairs of random vectors (standard normal entries) for three
-# widths. Raw, they spread like $\sqrt d$; divided by `unit_scale(d)` they nearly lie on top of each other.
-# The last picture shows what the softmax feels: the median size of its Jacobian for eight keys. Without the
-# division it collapses as $d$ grows; with it, it stays. Note *median*: near-ties happen at every width, and
-# there a softmax still learns, so the mean falls only like $1/\sqrt d$. It is the typical example that
+# Does it hold? Below are the scores of 100,000 pairs of random vectors (standard normal entries) for the widths 4, 16 and
+# 64, raw and divided by `unit_scale(d)`. The last picture shows what the softmax feels: the median size of its Jacobian
+# for eight keys, as the width grows. **Predict before you run the cells:** how much wider is the second histogram than the
+# first? At which width is hardly anything left of the Jacobian, raw and scaled?
+#
+# <details><summary>What we found</summary>
+#
+# Raw, they spread like $\sqrt d$, so each is twice as wide as the one before; divided, they nearly lie on top of each
+# other. Without the division the Jacobian collapses as $d$ grows; with it, it stays. Note *median*: near-ties happen at
+# every width, and there a softmax still learns, so the mean falls only like $1/\sqrt d$. It is the typical example that
 # learns nothing.
+#
+# </details>
 
 # %% tags=["plot"]
 with after("q1_8", what="test of your lines"):
     mu, sigma = torch.tensor([0.3, -1.2, 2.0, 0.7], dtype=torch.float64), 0.8
-    print("your derivation:", compare_lines(variance_lines(mu, sigma)))
+    v = torch.full_like(mu, sigma**2)  # the letters tied, so that all lines speak of the same q and k
+    lines = [variance_from_moments(mu, v + mu**2, mu, v + mu**2), variance_from_means(mu, v, mu, v),
+             dot_variance(mu, sigma)]
+    names = ["variance_from_moments", "variance_from_means", "dot_variance"]
+    print("your derivation, with the letters tied:", compare_lines(lines, names))
 with after("q1_8"):
     rng = torch.Generator().manual_seed(9)
     widths, edges = [4, 16, 64], torch.linspace(-20, 20, 81)
@@ -914,20 +1116,92 @@ with after("q1_2", "q1_8"):
         alt="With growing width the Jacobian's size collapses for raw scores and is level for scaled ones.",
     )
 
-# %% [markdown] question="q1_9"
+# %% [markdown] question="q1_17" sources="003/1-a-frob 003/1-a-sharp 003/1-a-conclusion"
+# ### How frozen is a sharp softmax?
+#
+# In @q1_2 you computed the size of the Jacobian, $\|J\|_F$, from all the weights. Often one knows only the largest of
+# them, say from a log file: "the top weight is 0.99". How much can still get through?
+#
+# As the largest weight $a_{\max}$ goes to 1, $\|J\|_F$ goes to 0 in proportion to what is left. A bound in print is
+# $n\,(1 - a_{\max})$: true, and useless for long sequences. In fact $n$ has no business in it. There is a
+# constant $c$ with
+#
+# $$\|J\|_F \le c\,(1 - a_{\max}) \qquad\text{for every softmax over any number of scores.}$$ {=bound}
+#
+# Find the **smallest** such $c$. {=smallest} Write `saturation_bound(largest)`, which returns $c\,(1 - a_{\max})$ {=form} as
+# a Python float, {=float} for `largest`, the largest weight $a_{\max}$: a Python number in $(0, 1]$.
+#
+# Two things have to be seen. That no smaller $c$ will do: look for weights whose $\|J\|_F$ is nearly as large as the
+# bound. (Two weights, $a$ and $1 - a$, are a good place to start.) And that yours always does: $J$ has no negative
+# eigenvalue, so its Frobenius norm is at most its trace.
+
+# %% question="q1_17" points=3 minutes=12 difficulty=2
+def saturation_bound(largest: float) -> float:
+    """An upper bound on the Frobenius norm of a softmax's Jacobian, from its largest weight alone, whatever n."""
+    # BEGIN SOLUTION
+    return 2 * (1 - float(largest))  # |J|_F <= tr J = 1 - sum of a_i^2 <= 1 - largest^2 <= 2 (1 - largest)
+    # END SOLUTION
+
+
+# %% [markdown] help="q1_17"
+# symptom: A check finds a softmax above your bound: $c$ is too small. A check says that it is never reached: $c$ is
+# too large.
+#
+# hint: With two weights $J = a(1-a)\begin{pmatrix} 1 & -1 \\ -1 & 1 \end{pmatrix}$. Its norm is $2a(1-a)$; divide by
+# $1 - a$ and let $a$ go to 1. For the other side: the trace of $J$ is $\sum_i a_i (1 - a_i) = 1 - \sum_i a_i^2$. Which
+# of these squares do you know?
+#
+# pseudo-code: Return two times what the largest weight leaves to the others, as a float.
+
+# %% [markdown]
+# First your bound against softmaxes of all kinds: every dot must lie below the line, and near $a_{\max} = 1$ some come
+# close. Then the question that matters in practice: scores with spread $s$, drawn from a normal law, eight of
+# them. How large is the largest weight? **Predict before you run the cell:** at spread 16 (what unscaled scores have at
+# width 256), in how many of 100 cases does one key take more than 95% of the weight? And at spread 1?
+#
+# <details><summary>What we found</summary>
+#
+# At spread 1 about never. At 4, 16, 64 and 256: in 24, 75, 94 and 98 of 100 cases. It becomes *likely* that one key
+# takes it all, never certain: two scores may nearly tie at every spread, and equal keys share evenly whatever
+# the width. "For large enough $d$ the softmax is one-hot" is printed often, and true only in probability.
+#
+# </details>
+
+# %% tags=["plot"]
+with after("q1_2", "q1_17"):
+    rng = torch.Generator().manual_seed(17)
+    spreads = 10 ** (2.5 * torch.rand(600, generator=rng, dtype=torch.float64) - 1)
+    sizes = torch.randint(2, 40, (600,), generator=rng).tolist()
+    drawn = [s * torch.randn(n, generator=rng, dtype=torch.float64) for s, n in zip(spreads, sizes, strict=True)]
+    largest, shown = [z.softmax(0).max() for z in drawn], torch.linspace(0.03, 1, 100)
+    plots.scatter_with_curve(
+        largest, [saturation(z) for z in drawn], shown, {"your bound": [saturation_bound(a) for a in shown.tolist()]},
+        "largest weight", "size of the Jacobian", "Below the line", points="random softmaxes",
+        alt="Dots under a falling line that ends at zero where the largest weight is one.",
+    )
+with after("q1_17"):
+    spreads = torch.logspace(-1, 3, 33)
+    tops = (spreads[:, None, None] * torch.randn(4000, 8, generator=rng)).softmax(-1).amax(-1)  # [33, 4000]
+    shown = {f"{part:.0%} of the draws are below": tops.quantile(part, dim=1) for part in (0.1, 0.5, 0.9)}
+    plots.curves(
+        spreads, shown | {"share above 0.95": (tops > 0.95).float().mean(1)}, "spread of the scores", "largest weight",
+        "Eight normal scores: how fast the softmax sharpens", logx=True,
+        alt="As the spread grows from 0.1 to 1000 the largest of eight weights rises from 1/8 to 1.",
+    )
+
+# %% [markdown] question="q1_9" sources="001/1.1-c-attn"
 # ### The temperature you need
 #
-# The scale $1/\sqrt d$ is a starting point. A model that wants to *copy* one value must make its softmax
+# The scale $1/\sqrt d$ is a starting point. A model that wants to *copy* one value has to make its softmax
 # sharp, by larger queries and keys, which is the same as a larger $\beta$. How large? The largest weight is
 #
 # $$a_{\max}(\beta) = \frac{1}{\sum_j e^{-\beta \Delta_j}}, \qquad \Delta_j = s_{\max} - s_j \ge 0,$$
 #
-# which starts at $1/n$ for $\beta = 0$ and grows with $\beta$. With $m$ scores tied at the top it can never
-# exceed $1/m$.
+# which starts at $1/n$ for $\beta = 0$ and grows with $\beta$. With $m$ scores tied at the top it stays below $1/m$.
 #
 # Write `beta_to_focus(scores, p)`: the smallest $\beta \ge 0$ at which the largest weight reaches `p`, as a
-# Python float. `scores` is a tensor `[n]` of finite scores, $n \ge 1$, in any dtype; `p` is a number,
-# $0 < p \le 1$. With $m$ the number of scores equal to the largest:
+# Python float. {=float} `scores` is a tensor `[n]` of finite scores, $n \ge 1$, in any dtype; {=dtypes} `p` is a number,
+# $0 < p \le 1$. With $m$ the number of scores equal to the largest: {=even} {=finite} {=never}
 #
 # | case | answer |
 # |---|---|
@@ -936,16 +1210,16 @@ with after("q1_2", "q1_8"):
 # | `p` $\ge 1/m$, and `p` $> 1/n$ | `math.inf`: no finite $\beta$ gets there; $1/m$ itself is only a limit |
 #
 # So for $n > 1$, `p = 1` always gives `inf`; and if *all* scores are tied, the answer is 0 up to `p`
-# $= 1/n$ and `inf` above. Scores count as tied when they are exactly equal. Adding a constant to all scores
-# must not change the answer, and doubling them must halve it.
+# $= 1/n$ and `inf` above. {=ties} Scores count as tied when they are exactly equal. {=tied-is-equal} Adding a constant to
+# all scores must not change the answer, {=shift} and doubling them must halve it. {=doubling}
 #
 # By hand: for the scores $(1, 0)$ and $p = 0.9$ we need $1 + e^{-\beta} = 1/0.9$, so
 # $\beta = \ln 9 = 2.197$. For $(1, 1, 0)$ and $p = 0.45$: $2 + e^{-\beta} = 1/0.45$, so
 # $\beta = \ln 4.5 = 1.504$; for $p = 0.5$ it is `inf`. In general there is no closed form, but $a_{\max}$
-# is monotone, and a monotone function can be inverted by halving an interval. Find it to nine digits or
-# better, for `p` up to $1 - 10^{-6}$ (closer to 1 four digits will do).
+# is monotone, and a monotone function can be inverted by halving an interval. Find it to six digits or
+# better, for `p` up to $1 - 10^{-6}$ (closer to 1 four digits will do). {=digits}
 
-# %% question="q1_9" points=7 minutes=25 difficulty=3 uses=["q1_1"]
+# %% question="q1_9" points=6 minutes=25 difficulty=3 uses=["q1_1"]
 def beta_to_focus(scores: Tensor, p: float) -> float:
     """The smallest beta >= 0 at which the largest weight of softargmax(scores, beta) is p: scores [n]."""
     # BEGIN SOLUTION
@@ -987,7 +1261,7 @@ def beta_to_focus(scores: Tensor, p: float) -> float:
 # The largest weight as $\beta$ grows, for scores with a clear winner, with a close second and with a tie at
 # the top. The dots are your answers for $p = 0.45$, $0.8$ and $0.99$, where there are any. Then the price
 # of focus: the $\beta$ that it takes for a weight of 0.9, against the gap between the winner and seven
-# equal rivals. It goes like one over the gap.
+# equal rivals. **Predict before you run the cell:** the gap is halved; what happens to $\beta$?
 
 # %% tags=["plot"]
 with after("q1_9"):
@@ -1013,13 +1287,38 @@ with after("q1_9"):
         alt="On logarithmic axes the beta that is needed falls with the gap along a line of slope -1.",
     )
 
+# %% [markdown] told="001/1.1-c-attn 001/1.1-c-fc 001/1.1-d-attn 001/1.1-d-fc: asked for a sketch there, shown by number here, and asked in part by the repairs and the focus"
+# The two ends of the scale have names. **Hard** attention ($\beta \to \infty$) *copies* the value of the one best key; if
+# two tie, their average. **Soft** attention at $\beta = 0$ *averages* all values, and so it does at any $\beta$ if the query is 0
+# or all keys are equal. Hard or soft has nothing to do with self or cross: that is only a matter of where queries and
+# keys come from. Could a fully connected layer, a matrix on the $m$ values of width $t$ written one below the other, do
+# the same? **Write down its blocks** for a copy of value 2 and for the mean, then open.
+#
+# <details><summary>The two matrices</summary>
+#
+# A copy: the identity in the block of value 2, zeros elsewhere. The mean: $\tfrac1m$ times the identity in every block.
+# In print one finds "weight 1 on the wanted input", which as a block of ones sums up the features, and "all weights equal",
+# which does the same for the mean. The difference to attention: the matrix copies a fixed *place*, attention the place
+# whose key fits.
+#
+# </details>
+
+# %% tags=["plot"]
+values = torch.randn(4, 3, generator=torch.Generator().manual_seed(15))  # m = 4 values of width t = 3
+one_hot, even = torch.eye(4)[2], torch.full((4,), 0.25)
+for name, weights in (("copy of value 2", one_hot), ("mean", even)):
+    blocks = torch.kron(weights, torch.eye(3))  # [3, 12]: a block for each value
+    by_layer, of_ones = blocks @ values.flatten(), torch.kron(weights, torch.ones(3, 3)) @ values.flatten()
+    print(f"{name}: attention {(weights @ values).numpy().round(2)}, blocks of identities "
+          f"{by_layer.numpy().round(2)}, blocks of ones {of_ones.numpy().round(2)}")
+
 # %% [markdown]
 # ## Part IV. Moving the pieces
 #
 # We know how attention works when it is left alone. Now push it a little and see what moves: one key
 # (@q1_10), the order of all tokens (@q1_11), and finally the weight matrices themselves (@q1_12).
 
-# %% [markdown] question="q1_10"
+# %% [markdown] question="q1_10" sources="001/1.1-e 001/1.1-f"
 # ### One key moves
 #
 # Take a single query $q$, keys $k_1, \dots, k_S$ (the rows of $K$) and values $v_1, \dots, v_S$ (the rows
@@ -1027,8 +1326,8 @@ with after("q1_9"):
 # $s = \beta\, K q$. How does $h$ change if key $j$ moves a little? The key acts through its own score
 # $s_j = \beta\, q \cdot k_j$ alone, and the score through the Jacobian of @q1_2. Put the two together, and
 # what comes out is short enough to remember: a derivative of the shape `[Dv, D]`, whose entry $(a, b)$ is
-# $\partial h_a / \partial k_{j,b}$. It moves the output on the straight line between $h$ and $v_j$, and
-# nowhere else.
+# $\partial h_a / \partial k_{j,b}$. It moves the output on the straight line *through* $h$ and $v_j$: towards $v_j$ when
+# the score rises, away from it when the score falls, and nowhere else.
 #
 # And if key $j$ is not moved but *stretched*, $k_j \to \alpha\, k_j$ with $\alpha \to \infty$? "A longer
 # key gets more weight" is a popular answer, and it is wrong half of the time: its score is multiplied by
@@ -1040,19 +1339,19 @@ with after("q1_9"):
 # the dot products):
 #
 # - `key_jacobian(q, K, V, j, beta)`: the derivative of $h$ by key $j$, `[Dv, D]`. The closed form is one
-#   line; find it;
+#   line; find it; {=jacobian} {=beta}
 # - `elongated_limit(q, K, V, j, beta)`: the limit `[Dv]` of the output as key $j$ is stretched without end,
-#   its value $v_j$ staying as it is. The three cases are $q \cdot k_j > 0$, $< 0$ and exactly $= 0$. (Good to
+#   its value $v_j$ staying as it is. The three cases are $q \cdot k_j > 0$, $< 0$ and exactly $= 0$. {=limit} (Good to
 #   have: with a single key, $S = 1$, its weight is 1 whatever the score, so the output is $v_j$ in all cases.)
 #
-# Both keep the inputs' dtype.
+# Both keep the inputs' dtype, {=dtype} and change none of them. {=in-place}
 #
 # To check yourself, with all widths 1 and $\beta = 1$: the query 1, the keys $0$ and $\ln 3$ and the values $0$
 # and $4$ give the weights $1/4$ and $3/4$ and the output 3. Its derivative by key 0 is $-0.75$, by key 1 it is
 # $0.75$. Stretching key 1 leads to 4; stretching key 0, which has length 0, changes nothing. For the query
 # $-1$ stretching key 1 leads to 0.
 
-# %% question="q1_10" points=7 minutes=25 difficulty=3 uses=["q1_1"]
+# %% question="q1_10" points=6 minutes=25 difficulty=3 uses=["q1_1"]
 def key_jacobian(q: Tensor, K: Tensor, V: Tensor, j: int, beta: float) -> Tensor:
     """The derivative of one query's output by key j: q [D], K [S, D], V [S, Dv] -> [Dv, D]."""
     # BEGIN SOLUTION
@@ -1092,9 +1391,11 @@ def elongated_limit(q: Tensor, K: Tensor, V: Tensor, j: int, beta: float) -> Ten
 
 # %% [markdown]
 # Four keys in the plane, three queries, and key 0 stretched from its own length to sixteen times that.
-# First its weight: one query gives it everything, one nothing, one does not notice. Then the distance
-# between the output and *your* limit, which must go to zero in all three cases. Last, a small test of your
-# Jacobian: move the key a little, and compare.
+# First its weight, then the distance between the output and *your* limit, which should go to zero in all three cases.
+# Last, two tests of your Jacobian: move the key a little, and compare; and shake it with noise of standard deviation
+# $\epsilon$, twenty thousand times. To first order the output is then shaken along $v_j - h$ only, with the covariance
+# $\epsilon^2 J J^\top$, and its mean stays where it was up to order $\epsilon^2$. **Predict before you run the cell:** which
+# query gives key 0 everything, which nothing, and which does not notice?
 
 # %% tags=["plot"]
 with after("q1_10"):
@@ -1120,9 +1421,16 @@ with after("q1_10"):
     moved = torch.softmax((K + step) @ q, -1) @ V - torch.softmax(K @ q, -1) @ V
     predicted = key_jacobian(q, K, V, 0, 1.0) @ step[0]
     print(f"moved {moved.norm():.6e}, off the prediction by {(moved - predicted).norm():.1e}")
+    noise = 0.02 * torch.randn(20_000, 2, generator=rng, dtype=torch.float64)
+    shaken = K.expand(20_000, 4, 2).clone()
+    shaken[:, 0] += noise
+    outputs = torch.softmax(shaken @ q, -1) @ V  # [20000, 3]
+    J = key_jacobian(q, K, V, 0, 1.0)
+    print(f"covariance under noise: measured {outputs.T.cov().norm():.2e}, predicted {(0.02**2 * J @ J.T).norm():.2e}; "
+          f"the mean moved by {(outputs.mean(0) - torch.softmax(K @ q, -1) @ V).norm():.0e}")
 
 
-# %% [markdown] question="q1_11"
+# %% [markdown] question="q1_11" sources="004/12.3"
 # ### The tokens trade places
 #
 # In **self-attention** queries, keys and values all come from the same tokens, the rows of $X$:
@@ -1142,62 +1450,93 @@ with after("q1_10"):
 # and columns, $\mathrm{softmax}(P A P^\top) = P\,\mathrm{softmax}(A)\,P^\top$. There is a printed proof
 # that cancels $P$ against $P^\top$ *inside* the softmax, where nothing cancels. Watch that step in yours.
 #
-# Write `equivariance_lines(X, P, Wq, Wk, Wv)`: the proof as a list of **at least three** lines, every line
-# a matrix `[N, D]`. `X` is `[N, D]`, `P` a permutation matrix `[N, N]` in `X`'s dtype, the three `W` are
-# `[D, D]`. The **first line** is $\mathrm{Sa}(PX)$, computed as defined above from the shuffled tokens, the
-# **last** is $P\,\mathrm{Sa}(X)$, and the lines between lead from one to the other; all are equal. Evaluate
-# each line as it would stand on paper.
+# Write the proof, line by line, each line in **letters of its own**. Below, $S$ stands for scores (the scale
+# is already in them), $A$ for weights, $V$ for values: {=shuffled} {=scores} {=weights} {=output}
+#
+# | function | the line |
+# |---|---|
+# | `line_shuffled(X, P, Wq, Wk, Wv)` | $\mathrm{Sa}(PX)$, from its definition |
+# | `line_scores(S, V, P)` | $\mathrm{softmax}(P S P^\top)\, P V$ |
+# | `line_weights(A, V, P)` | $P A P^\top\, P V$ |
+# | `line_output(A, V, P)` | $P A V$, which is $P\,\mathrm{Sa}(X)$ |
+#
+# `X`, `V` are `[N, D]`; `P`, `S`, `A` are `[N, N]`; the `W`s are `[D, D]`. Every line is a matrix `[N, D]` in the
+# inputs' dtype, {=dtype} and every softmax runs over the last axis. {=softmax-axis} If $P$ is a permutation matrix, $S = QK^\top / \sqrt D$ with
+# $Q = XW_q$, $K = XW_k$, $V = XW_v$, and $A = \mathrm{softmax}(S)$, all four are equal: that is the proof. {=agree}
+# Evaluate each line **as it stands**, for *any* numbers in `S`, `A` and `V` and *any* square matrix `P`. {=any-matrix} There
+# the lines differ, so none can stand for another, and you can see which step needs what.
 
 # %% question="q1_11" points=6 minutes=20 difficulty=2 uses=["q1_1", "q1_7"]
-def equivariance_lines(X: Tensor, P: Tensor, Wq: Tensor, Wk: Tensor, Wv: Tensor) -> list[Tensor]:
-    """The proof of Sa(PX) = P Sa(X): X [N, D], P [N, N], W* [D, D] -> three or more lines, each [N, D]."""
+def line_shuffled(X: Tensor, P: Tensor, Wq: Tensor, Wk: Tensor, Wv: Tensor) -> Tensor:
+    """Sa(PX) from its definition: X [N, D], P [N, N], W* [D, D] -> [N, D]."""
     # BEGIN SOLUTION
-    root = math.sqrt(X.shape[-1])
-    Q, K, V, Y = X @ Wq, X @ Wk, X @ Wv, P @ X  # [N, D]
-    return [
-        softargmax((Y @ Wq) @ (Y @ Wk).T / root) @ (Y @ Wv),  # Sa(PX)
-        softargmax(P @ (Q @ K.T / root) @ P.T) @ (P @ V),  # PX Wq = PQ, and (PK)^T = K^T P^T
-        P @ softargmax(Q @ K.T / root) @ P.T @ (P @ V),  # softmax over rows commutes with P . P^T
-        P @ (softargmax(Q @ K.T / root) @ V),  # P^T P = I: this is P Sa(X)
-    ]
+    Y = P @ X  # [N, D]
+    return softargmax((Y @ Wq) @ (Y @ Wk).T / math.sqrt(Y.shape[-1])) @ (Y @ Wv)
+    # END SOLUTION
+
+
+def line_scores(S: Tensor, V: Tensor, P: Tensor) -> Tensor:
+    """softmax(P S P^T) P V: scores S [N, N], values V [N, D], P [N, N] -> [N, D]."""
+    # BEGIN SOLUTION
+    return softargmax(P @ S @ P.T) @ (P @ V)  # P X Wq = P Q, and (P K)^T = K^T P^T
+    # END SOLUTION
+
+
+def line_weights(A: Tensor, V: Tensor, P: Tensor) -> Tensor:
+    """P A P^T P V: weights A [N, N], values V [N, D], P [N, N] -> [N, D]."""
+    # BEGIN SOLUTION
+    return (P @ A @ P.T) @ (P @ V)  # softmax over rows commutes with a shuffle of rows and columns
+    # END SOLUTION
+
+
+def line_output(A: Tensor, V: Tensor, P: Tensor) -> Tensor:
+    """P A V: weights A [N, N], values V [N, D], P [N, N] -> [N, D]."""
+    # BEGIN SOLUTION
+    return P @ (A @ V)  # P^T P = I: this is P Sa(X)
     # END SOLUTION
 
 
 # %% [markdown] help="q1_11"
-# symptom: The first line differs from the others: you may have put `P` on the wrong side (tokens are
-# *rows*, so it stands on the left), or scaled by something other than the root of `D`. A middle line
-# breaks: you cancelled $P$ against $P^\top$ inside the softmax, where $P$ stands on the left and $P^\top$
-# on the right of the scores.
+# symptom: All lines agree for a permutation, and a check with another `P` fails: you simplified a line with a
+# fact that belongs to the next step. `line_shuffled` differs from the rest: you may have put `P` on the wrong side
+# (tokens are *rows*, so it stands on the left), or scaled by something other than the root of `D`.
 #
 # hint: Write $Q = XW_q$, $K = XW_k$, $V = XW_v$. Replacing $X$ by $PX$ replaces them by $PQ$, $PK$, $PV$.
 # The scores become $PQK^\top P^\top$. Pull $P$ and $P^\top$ out of the softmax, and see what $P^\top$ meets
-# there.
+# there. In code nothing is pulled or cancelled: each function is its formula.
 #
-# pseudo-code: Line one: the definition with PX in place of X. Line two: the same with the scores written as
-# P times the old scores times P transposed, and the values as P times V. Line three: P and P transposed
-# outside of the softmax. Line four: P transposed times P is gone; P times the old output is left.
+# pseudo-code: Shuffled: the definition with PX in place of X. Scores: softmax over the last axis of P times S
+# times P transposed, times P times V. Weights: the same without a softmax, with A for S. Output: P times A
+# times V.
 
 # %% [markdown]
-# Seen on an example: seven tokens of width five, and a shuffle. The first picture is the output for the
-# tokens in their old order, the other two are the sides of the theorem: the same rows, elsewhere, and the
-# same for both.
+# Seen on an example: seven tokens of width five. With a shuffle for $P$ your four lines agree. With a matrix
+# that *averages* neighbours they do not, and the table says which steps break. The first needs nothing: it is how
+# matrices multiply. Which property of a permutation does each of the others use?
 
 # %% tags=["plot"]
 with after("q1_11"):
     rng = torch.Generator().manual_seed(12)
     X = torch.randn(7, 5, generator=rng, dtype=torch.float64)
     Ws = [torch.randn(5, 5, generator=rng, dtype=torch.float64) / math.sqrt(5) for _ in range(3)]
-    shuffle = [4, 0, 6, 2, 1, 5, 3]
-    P = torch.eye(7, dtype=torch.float64)[shuffle]
-    lines = equivariance_lines(X, P, *Ws)
-    print("your proof:", compare_lines(lines))
-    panels = {"Sa(X)": P.T @ lines[-1], "Sa(PX), your first line": lines[0], "P Sa(X), your last": lines[-1]}
+    Q, K, V = (X @ W for W in Ws)  # [7, 5]
+    S = Q @ K.T / math.sqrt(5)  # [7, 7]
+    A = S.softmax(-1)
+    shuffle = torch.eye(7, dtype=torch.float64)[[4, 0, 6, 2, 1, 5, 3]]
+    average = (torch.eye(7, dtype=torch.float64) + torch.eye(7, dtype=torch.float64).roll(1, 0)) / 2
+    for name, P in (("a shuffle", shuffle), ("an average of neighbours", average)):
+        lines = [line_shuffled(X, P, *Ws), line_scores(S, V, P), line_weights(A, V, P), line_output(A, V, P)]
+        steps = [f"{(a - b).abs().max().item():.1e}" for a, b in zip(lines, lines[1:], strict=False)]
+        print(f"P is {name:25} largest difference of each step: {', '.join(steps)}")
+    P = shuffle
+    panels = {"Sa(X)": A @ V, "Sa(PX), your first line": line_shuffled(X, P, *Ws),
+              "P Sa(X), your last": line_output(A, V, P)}
     plots.heatmaps(
         panels, xlabel="feature", ylabel="token", vmin=None,
         alt="Three matrices: the output for the old order, then twice the same with its rows shuffled.",
     )
 
-# %% [markdown] question="q1_12"
+# %% [markdown] question="q1_12" sources="001/1.3-c 001/1.3-d 001/1.3-e"
 # ### Attention as other layers
 #
 # If self-attention does not know places, we tell it: give every token a one-hot vector of its position. The
@@ -1222,26 +1561,26 @@ with after("q1_11"):
 # softmax pick that place, and since $Z$ contains the positions, $W_q$ and $W_k$ can pick by position
 # whatever the content is. Each function returns a dict with the keys `"Wq"`, `"Wk"` (both `[H, d + n, A]`),
 # `"Wv"` (`[H, d + n, C]`) and `"Wo"` (`[H * C, d_out]`); $H$, $A$ and $C$ are yours to choose, and weights
-# are cast to `X`'s dtype (float32 or float64) before use; entries with the precision of float32 will do. They
-# must work for **every** content `X` `[n, d]`:
+# are cast to `X`'s dtype (float32 or float64) before use; entries with the precision of float32 will do. {=cast} They
+# must work for **every** content `X` `[n, d]`: {=every-content}
 #
-# - `identity_layer(n, d)`: the output is `X`;
+# - `identity_layer(n, d)`: the output is `X`; {=identity}
 # - `permutation_layer(perm, d)`: output $i$ is input `perm[i]`; `perm` is a list of the numbers
-#   $0, \dots, n - 1$ in some order;
+#   $0, \dots, n - 1$ in some order; {=permutation}
 # - `pointwise_layer(W, n)`: output $i$ is $W x_i$, `W` `[d_out, d_in]`: the same linear map at each place
-#   (a convolution of width 1);
+#   (a convolution of width 1); {=pointwise}
 # - `convolution_layer(kernel, n)`: a circular convolution of odd width $K$. `kernel` is `[d_out, d_in, K]`
 #   as in `nn.Conv1d`, and output $i$ is $\sum_{t=0}^{K-1}$ `kernel[:, :, t]`
 #   $x_{(i + t - \lfloor K/2 \rfloor) \bmod n}$: tap $t$ reads the place $t - \lfloor K/2 \rfloor$ to the
-#   right, round the corner where need be (several times round, if $K > n$). No flip. How many heads does it
-#   need?
+#   right, round the corner where need be (several times round, if $K > n$). {=convolution} {=wraps} No flip. How many
+#   heads does it need?
 #
 # (Cordonnier 2020 shows that attention layers can express any convolution in this way, and that trained
-# ones sometimes do.) Make the softmax sharp enough, for every $n$ and for contents of any ordinary size:
+# ones sometimes do.) Make the softmax sharp enough, for every $n$ and for contents of any ordinary size {=sharp}:
 # after the division by $\sqrt A$, a lead of 100 for the chosen place leaves the others
 # $e^{-100} \approx 4 \cdot 10^{-44}$.
 
-# %% question="q1_12" points=7 minutes=35 difficulty=4
+# %% question="q1_12" points=6 minutes=35 difficulty=4
 def identity_layer(n: int, d: int) -> dict[str, Tensor]:
     """Weights that make the layer return its content: n places of width d -> dict of Wq, Wk, Wv, Wo."""
     # BEGIN SOLUTION
@@ -1287,8 +1626,8 @@ def convolution_layer(kernel: Tensor, n: int) -> dict[str, Tensor]:
 #
 # hint: Choose $A = n$, let the content rows of $W_q$ and $W_k$ be zero, and let the position rows of $W_k$
 # be the identity. Then the scores of query $i$ are row $i$ of $W_q$'s position part: put one large number
-# there, where should it stand? One head picks **one** place per query, and its weights are positive and sum
-# to one, so $K$ different taps take $K$ heads.
+# there, where should it stand? One head that picks **one** place per query is one tap, so $K$ heads make $K$ taps,
+# whatever they are.
 #
 # pseudo-code: Permutation: one head; query of place i is a large number at coordinate perm[i], key of place
 # j is a 1 at coordinate j; values take the content and drop the position; output is the identity. Identity:
@@ -1299,16 +1638,18 @@ def convolution_layer(kernel: Tensor, n: int) -> dict[str, Tensor]:
 # %% [markdown]
 # Your layer as a convolution of width five. First, where each head looks, whatever the content. Then a
 # signal and what the layer makes of it with a kernel that smooths and one that finds edges; the dots are
-# `F.conv1d` with circular padding. One head alone could not do the second: it has negative taps, and a
-# softmax has no negative weights.
+# `F.conv1d` with circular padding. **Predict before you open:** how many heads does a kernel of width $K$ need at least?
+# Could one head do the smoothing? And the edges?
 #
 # <details><summary>So how many heads does it need?</summary>
 #
-# One for each tap, $K$ in all. One head mixes the places with weights that are positive and sum to one, and
-# passes all of them through one matrix, so it reaches only kernels whose taps are multiples of one matrix.
-# With fewer heads than taps you can still hit *some* kernels (which?), but not every one. Attention buys
-# its freedom to look anywhere with heads; a convolution gets its neighbours for free, but is stuck with
-# them.
+# $K$ always suffice, one for each tap. Some kernels need fewer. One head mixes the places with weights that are not
+# negative and sum to one, and passes the mixture through one matrix, so it reaches the kernels whose taps are one
+# matrix times such weights: the smoothing kernel is one of them. The edges have taps of *both* signs, which one matrix
+# times positive weights cannot give; two heads can, one for the positive taps and one for the negative. (All taps
+# negative would be no trouble: the matrix may have any sign.) In general there are at least as many heads as there are
+# linearly independent taps, and for most kernels with many channels that is $K$. Attention buys its freedom to look
+# anywhere with heads; a convolution gets its neighbours for free, but is stuck with them.
 #
 # </details>
 
@@ -1338,75 +1679,163 @@ with after("q1_12"):
 # Printed mathematics is often slightly wrong. The remedy is cheap: put numbers into every line and see
 # which one breaks. You have done it with your own lines in @q1_8 and @q1_11. Now do it to somebody else's.
 
-# %% [markdown] question="q1_13"
+# %% [markdown] question="q1_13" sources="000/0.1-b-i 000/0.1-b-iv 001/1.1-c-fc 001/1.1-f 004/12.3 004/12.4-conclusion"
 # ### Spot the error
 #
-# Here is a derivation of the variance of $q \cdot k$, for independent $q, k \sim N(\mu, \sigma^2 I)$ in
-# $\mathbb{R}^d$, as you might find it in lecture notes. It starts from
-# $(q \cdot k)^2 = \mathrm{Tr}(q q^\top k k^\top)$ and from $E[q q^\top] = \mu\mu^\top + \sigma^2 I$, both
-# true. Lines are numbered **from 0**; every line claims to be $\mathrm{Var}(q \cdot k)$.
+# Six short derivations as you may find them in lecture notes, in solutions and on slides. Some are right. In each
+# all lines claim to be the same thing; the **first line** says what is asked for, and is true. Every line has a
+# name. The letters at the top are the arguments of every line.
 #
-# $$
-# \begin{aligned}
-# \text{line 0:}\quad & \mathrm{Tr}\big(E[q q^\top]\,E[k k^\top]\big) - (\mu^\top\mu)^2 \\
-# \text{line 1:}\quad & \mathrm{Tr}(\mu\mu^\top\mu\mu^\top) + 2\sigma^2\,\mathrm{Tr}(\mu\mu^\top)
-# + \sigma^4\,\mathrm{Tr}(I) - (\mu^\top\mu)^2 \\
-# \text{line 2:}\quad & (\mu^\top\mu)^2 + 2\sigma^2\,\mu^\top\mu + d\,\sigma^4 - (\mu^\top\mu)^2 \\
-# \text{line 3:}\quad & 2d\,\sigma^2\,\mu^\top\mu + d\,\sigma^4
-# \end{aligned}
-# $$
+# **`"variance"`** of `mu` `[d]` and `sigma`: the variance of $q \cdot k$, for independent
+# $q, k \sim N(\mu, \sigma^2 I)$, from $(q \cdot k)^2 = \mathrm{Tr}(q q^\top k k^\top)$ and
+# $E[q q^\top] = \mu\mu^\top + \sigma^2 I$.
 #
-# The same lines stand in `course_utils.hw1.spot_the_error` as functions `line_0(mu, sigma)` to
-# `line_3(mu, sigma)`, and together in the list `DERIVATION`: `mu` is a tensor `[d]`, `sigma` a number, the
-# result a number. Evaluate them wherever you like. Choose your test point with care: with $d = 1$ or with
-# $\mu = 0$ all four lines agree.
+# | line | |
+# |---|---|
+# | `moments` | $\mathrm{Tr}\big(E[q q^\top]\,E[k k^\top]\big) - (\mu^\top\mu)^2$ |
+# | `expanded` | $\mathrm{Tr}(\mu\mu^\top\mu\mu^\top) + 2\sigma^2\,\mathrm{Tr}(\mu\mu^\top) + \sigma^4\,\mathrm{Tr}(I) - (\mu^\top\mu)^2$ |
+# | `traces` | $(\mu^\top\mu)^2 + 2\sigma^2\,\mu^\top\mu + d\,\sigma^4 - (\mu^\top\mu)^2$ |
+# | `closed` | $2d\,\sigma^2\,\mu^\top\mu + d\,\sigma^4$ |
 #
-# Write `first_false_line()`, which returns the pair `(index, repaired)`: `index`, an int counted from 0, is
-# the first line that does not equal the variance; `repaired` is a function of `(mu, sigma)` that gives the
-# number which that line should have been, for every `mu` and `sigma`.
+# **`"one_query"`** of `mu` `[d]` and `sigma`: a softmax compares the scores of *one* query. How far apart do they
+# lie, on average over the queries?
+#
+# | line | |
+# |---|---|
+# | `given` | $E\big[\mathrm{Var}(q \cdot k \mid q)\big]$ |
+# | `fixed` | hold $q$ fixed, only $k$ varies: $E[\sigma^2\, q^\top q]$ |
+# | `closed` | $\sigma^2(\mu^\top\mu + d\,\sigma^2)$ |
+#
+# **`"copy"`** of `s` `[m]`, with one largest score, and `V` `[m, t]`: what sharp attention hands over.
+#
+# | line | |
+# |---|---|
+# | `sharp` | $\lim_{\beta \to \infty} \mathrm{softmax}(\beta s)\, V$ |
+# | `selected` | the weights tend to a one-hot vector $e$ with its 1 at the largest score: $e^\top V$ |
+# | `pooled` | the largest wins, so this is a max pooling over the $m$ values: $\max_i V_i$, entry by entry |
 
-# %% question="q1_13" points=3 minutes=10 difficulty=1
-def first_false_line() -> tuple[int, Callable[[Tensor, float], Tensor | float]]:
-    """The index (from 0) of the first false line, and a function (mu, sigma) -> number that repairs it."""
+# %% [markdown]
+# **`"longer_key"`** of `q` `[D]`, `K` `[S, D]`, `V` `[S, Dv]`, `j`: key $j$ is stretched, $k_j \to \alpha k_j$.
+# Scores are $s = Kq$.
+#
+# | line | |
+# |---|---|
+# | `stretched` | the limit of the output for $\alpha \to \infty$ |
+# | `ratio` | $\lim\; (r v_j + \sum_{i \ne j} e^{s_i} v_i) / (r + \sum_{i \ne j} e^{s_i})$ with $r = e^{\alpha s_j}$ |
+# | `wins` | $r$ outgrows every other term: $v_j$ |
+#
+# **`"shuffled_tokens"`** of `X` `[N, D]`, a permutation `P` `[N, N]`, `Wq`, `Wk`, `Wv` `[D, D]`: the theorem of
+# @q1_11, with $Q = XW_q$, $K = XW_k$, $V = XW_v$.
+#
+# | line | |
+# |---|---|
+# | `scores` | $\mathrm{softmax}\big(PQ\,(PK)^\top / \sqrt D\big)\, PV$ |
+# | `cancelled` | $\mathrm{softmax}\big(QK^\top / \sqrt D\big)\, PV$, since $P^\top P = I$ |
+# | `output` | $P\,\mathrm{softmax}\big(QK^\top / \sqrt D\big)\, V$ |
+#
+# **`"sensitive"`** of `z` `[n]`, with one largest score $z_m$: how strongly the largest weight $y_m$ of
+# $\mathrm{softmax}(z)$ reacts to its own score.
+#
+# | line | |
+# |---|---|
+# | `quotient` | $\partial y_m / \partial z_m$ by the quotient rule |
+# | `product` | $y_m (1 - y_m)$ |
+# | `saturated` | where the score towers, the other weights vanish and drop out: $y_m$. So a saturated softmax is the most sensitive |
+#
+# The lines stand in `course_utils.hw1.spot_the_error` as functions: `DERIVATIONS["variance"]["closed"](mu, sigma)`
+# is a number or a tensor. `draw("variance", rng)` makes random arguments for that derivation; `rng` is a
+# `torch.Generator`. Evaluate them wherever you like, and more than once: a false line may hold at *some* arguments.
+#
+# Write `repairs()`, which takes nothing and returns a dict. {=form} For **each derivation with a false line**, {=each-false}
+# and for no other, {=no-other} it maps the derivation's name to a pair `(line, repaired)`: the name of its **first** false
+# line, {=first-line} and a function of the derivation's arguments that gives what this line should have been. {=repaired}
+
+# %% question="q1_13" points=5 minutes=25 difficulty=2 uses=["q1_1", "q1_8", "q1_10", "q1_11"]
+def repairs() -> dict[str, tuple[str, Callable[..., Tensor | float]]]:
+    """For each false derivation, its name: (name of the first false line, function of its arguments that repairs it)."""
     # BEGIN SOLUTION
-    def repaired(mu: Tensor, sigma: float) -> Tensor:
+    def variance(mu: Tensor, sigma: float) -> Tensor:
         return 2 * sigma**2 * (mu @ mu) + len(mu) * sigma**4
 
-    return 3, repaired
+    def copied(s: Tensor, V: Tensor) -> Tensor:
+        return V[s.argmax()]  # the whole vector of the winner, not the largest entry of each column
+
+    def limit(q: Tensor, K: Tensor, V: Tensor, j: int) -> Tensor:
+        return elongated_limit(q, K, V, j, 1.0)  # where q . k_j < 0, r goes to 0
+
+    def shuffled(X: Tensor, P: Tensor, Wq: Tensor, Wk: Tensor, Wv: Tensor) -> Tensor:
+        return line_scores((X @ Wq) @ (X @ Wk).T / math.sqrt(X.shape[-1]), X @ Wv, P)
+
+    def reaction(z: Tensor) -> Tensor:
+        y = z.softmax(0).sort().values
+        return y[-1] * y[:-1].sum()  # what vanishes is a factor, so the product vanishes with it
+
+    return {
+        "variance": ("closed", variance),
+        "copy": ("pooled", copied),
+        "longer_key": ("wins", limit),
+        "shuffled_tokens": ("cancelled", shuffled),
+        "sensitive": ("saturated", reaction),
+    }
     # END SOLUTION
 
 
 # %% [markdown] help="q1_13"
-# symptom: All lines agree at your test point: it is too special. Take three different entries for `mu`,
-# none of them 0, and a `sigma` that is not 1.
+# symptom: A derivation that you believe to be false agrees with itself wherever you try it: perhaps it is right. One
+# that you believe to be right breaks at the next random arguments: one point proves nothing. The last line of a
+# derivation is true, and yet a line before it is not: two slips can cancel.
 #
-# hint: Compare neighbours. A line is innocent if it equals the one before it, and the first is innocent if
-# it equals your `dot_variance`.
+# hint: For each derivation print all its lines at three random points and look for the first that departs from the
+# first line. Then ask what the step has used. Does it count an entry twice? Does it need the sign of something? Is
+# there a factor that was taken for a term?
 #
-# pseudo-code: Evaluate the four functions at one well-chosen point, and again at another. The index is the
-# first that departs from the one before. The repaired function returns what the line before it says,
-# simplified without the slip.
+# pseudo-code: For every name: draw arguments a few times; for every line, compare with the first line; the first
+# that differs anywhere is false. To repair it, take the line before and do the step again, or call what you wrote
+# in an earlier question.
 
 # %% [markdown]
-# Does it matter? If the false line were true, the spread of the scores would grow like $d$, and not like
-# $\sqrt d$, as soon as the entries have a mean, and dividing by $\sqrt d$ would be the wrong thing to do.
+# Your verdicts beside the dice: how far each line lies from the first one, the largest of twenty random draws.
 
 # %% tags=["plot"]
 with after("q1_13"):
-    index, repaired = first_false_line()
-    rng, sigma, widths = torch.Generator().manual_seed(14), 0.7, [1, 2, 4, 8, 16, 32, 64]
-    measured, printed, mended = [], [], []
-    for d in widths:
-        mu = torch.linspace(0.5, 1.5, d, dtype=torch.float64)
-        q, k = (mu + sigma * torch.randn(20_000, d, generator=rng, dtype=torch.float64) for _ in range(2))
-        measured.append((q * k).sum(-1).var())
-        printed.append(DERIVATION[index](mu, sigma))
-        mended.append(repaired(mu, sigma))
-    plots.curves(
-        widths, {"measured": measured, f"line {index} as printed": printed, "your repair": mended},
-        "width d", "variance of q . k", "One line against the dice", logx=True, logy=True, marks=True,
-        alt="The measured variance grows with the width; the printed line leaves it, the repair stays on it.",
-    )
+    found, rng = repairs(), torch.Generator().manual_seed(14)
+    for name, lines in DERIVATIONS.items():
+        points = [draw(name, rng) for _ in range(20)]
+        gaps = [f"{line} {max(departs(name, line, point) for point in points):.0e}" for line in lines]
+        print(f"{name:16} {'you blame ' + found[name][0] if name in found else 'you let it stand':22} {', '.join(gaps)}")
+
+# %% [markdown]
+# Does it matter? Take the variance. If the printed line were true, the spread of the scores would grow like $d$,
+# and not like $\sqrt d$, as soon as the entries have a mean, and dividing by $\sqrt d$ would be the wrong thing to
+# do.
+#
+# <details><summary>And where the six come from</summary>
+#
+# All six stand in print, or nearly so. `one_query` is right for its own question, and printed as the answer to
+# another one, the variance of $q \cdot k$, where half is missing. Note what it says: what the softmax feels is the spread
+# across keys, and that needs the same $\sqrt d$. In `shuffled_tokens` the last line is right, so nobody who
+# only looks at the theorem finds the slip. And `sensitive` has the conclusion upside down: the reaction is largest
+# at a tie, where it is $\tfrac14$, and vanishes as the softmax saturates.
+#
+# </details>
+
+# %% tags=["plot"]
+with after("q1_13"):
+    if "variance" in found:
+        line, repaired = found["variance"]
+        rng, sigma, widths = torch.Generator().manual_seed(14), 0.7, [1, 2, 4, 8, 16, 32, 64]
+        measured, printed, mended = [], [], []
+        for d in widths:
+            mu = torch.linspace(0.5, 1.5, d, dtype=torch.float64)
+            q, k = (mu + sigma * torch.randn(20_000, d, generator=rng, dtype=torch.float64) for _ in range(2))
+            measured.append((q * k).sum(-1).var())
+            printed.append(DERIVATIONS["variance"][line](mu, sigma))
+            mended.append(repaired(mu, sigma))
+        plots.curves(
+            widths, {"measured": measured, f"{line}, as printed": printed, "your repair": mended},
+            "width d", "variance of q . k", "One line against the dice", logx=True, logy=True, marks=True,
+            alt="The measured variance grows with the width; the printed line leaves it, the repair stays on it.",
+        )
 
 # %% [markdown]
 # ## Part VI. In your own words
@@ -1414,13 +1843,12 @@ with after("q1_13"):
 # Two questions without code. A person reads your answers; five good sentences are better than a page. Write
 # them in the cell below each question.
 
-# %% [markdown] explain="q1_14" points=3 minutes=8 difficulty=2
+# %% [markdown] explain="q1_14" sources="002/1.2-P-scale-4 000/0.1-b-ii" points=3 minutes=8 difficulty=2
 # ### In your own words: why divide by the square root of d?
 #
 # A friend trains a model with attention, leaves out the factor $1/\sqrt{d}$, and finds that it learns well at
-# width 4 and hardly at all at width 1024. Explain to them why, in about five sentences. A good answer says what
-# happens to the scores as the width grows, what that does to the softmax, what follows for the gradients, and
-# why dividing by $\sqrt{d}$, and not by $d$, is the cure.
+# width 4 and hardly at all at width 1024. "I shall divide by $d$, to be safe", they say. Explain to them what goes wrong,
+# and what they should do, in about five sentences.
 #
 # BEGIN SOLUTION
 # For queries and keys with independent entries of mean 0 and variance 1, a score $q \cdot k$ is a sum of $d$
@@ -1436,27 +1864,30 @@ with after("q1_13"):
 # while $d$ would make it vanish.
 # END SOLUTION
 
-# %% [markdown] explain="q1_15" points=3 minutes=8 difficulty=3
+# %% [markdown] explain="q1_15" sources="001/1.3-b" points=3 minutes=8 difficulty=3
 # ### In your own words: where things stand
 #
 # @q1_11 proved that self-attention has no idea of order. @q1_12 built a convolution, which is all about order, out
-# of self-attention. Is that a contradiction? Explain in about five sentences: what the theorem assumes, what
-# @q1_12 changes, and what happens to the layer of @q1_12 if you shuffle the rows of the content $X$ but leave the
-# positions where they are.
+# of self-attention. Is that a contradiction? And is "a Transformer always needs positions" true? Answer both in about six
+# sentences, with an example of a task that needs none. (Something to think about on the way: a decoder with a causal mask
+# and without positions. Its last token is the last of two layers that each look back. Can it tell the order of the
+# tokens before it?)
 #
 # BEGIN SOLUTION
 # There is no contradiction: the theorem speaks of a layer that sees the tokens and nothing else, so that
 # shuffling its input shuffles all it knows. In @q1_12 the input is $Z = [X, I_n]$, in which each row says where it
-# stands. The layer is still equivariant in $Z$: shuffle whole rows of $Z$, positions included, and the outputs are
-# shuffled in the same way. But if only the content moves, $Z$ becomes $[PX, I_n]$, which is not $PZ$; the theorem
-# says nothing about it, and the output is that of the convolution of the shuffled content, which in general is
-# not the shuffled output. Order comes into attention through the input (here one-hot positions, in homework 3
-# other encodings), not through the layer.
+# stands. The layer is still equivariant in $Z$; but if only the content moves, $Z$ becomes $[PX, I_n]$, which is not $PZ$,
+# and the output is that of the convolution of the shuffled content, in general no shuffle of the old output. Positions
+# are needed where the order matters and nothing else tells it: for sentences, and for the features of an image too. They
+# are not needed for sets, such as the points of a cloud or the items in a basket, where an answer that depended on the
+# order would be wrong. A causal mask tells order as well: in one layer the last token sees all tokens alike and cannot
+# know their order, but each earlier token has seen only those before it, so from the second layer on the states
+# differ with the order.
 #
-# **Rubric.** 1 point: the theorem is about inputs that carry no position, or about shuffling all that the layer
-# sees. 1 point: in @q1_12 the positions are part of the input, and scores are computed from them. 1 point: with
-# only the content shuffled the output is in general not a shuffle of the old output, although the layer is still
-# equivariant in $Z$.
+# **Rubric.** 1 point: the theorem is about inputs that carry no position (or about shuffling all that the layer
+# sees), and in @q1_12 the positions are part of the input. 1 point: positions are needed only where order matters and
+# nothing else tells it, with an example of a set. 1 point: a causal mask lets order in, from the second layer on (or: the
+# mask is not shuffled with the tokens).
 # END SOLUTION
 
 # %% [markdown]

@@ -11,7 +11,8 @@
 #
 # One softmax makes one choice. A word in a sentence has more than one question to ask: which word stands
 # before me, who is the subject, where did I meet this name last? So a Transformer runs several attentions
-# side by side, each on its own small part of the features, and calls them heads. In this notebook you build
+# side by side. Each looks at *all* features of every token, through narrow projections of its own, and is called a head.
+# In this notebook you build
 # that layer, tell it what it may see, and then take out the pocket calculator: how many parameters, how many
 # operations, how far does it see, and which of this work can be saved?
 #
@@ -40,13 +41,13 @@
 # what you might be seeing, then a hint, then the steps in words. Opening it costs nothing. Pictures that
 # need your answers appear as soon as the answers are there.
 #
-# The last two questions, @q2_11 and @q2_12, ask for a few sentences instead of code, and a person reads them.
+# Questions @q2_11 and @q2_12, at the end, ask for a few sentences instead of code, and a person reads them.
 #
 # Later questions may use your earlier answers. Where an earlier one is wrong, the later one is judged
 # with ours in its place too, so an error costs its points once, but for one small case in @q2_2 and in @q2_7 that
 # tries your own parts together.
 #
-# Answers @q2_1, @q2_2, @q2_8 and @q2_9 are parts of models, so gradients must flow through them: stay in PyTorch
+# Answers @q2_1, @q2_2, @q2_8, @q2_9 and @q2_13 are parts of models, so gradients must flow through them: stay in PyTorch
 # there, and do not `detach`.
 
 # %% [markdown]
@@ -69,6 +70,7 @@ from torch import Tensor, nn
 from course_utils import Grader, after, pick_device, plots, seed_everything
 from course_utils.hw2 import three_jobs
 from course_utils.hw2.claims import CLAIMS, holds
+from course_utils.hw2.diagram import multi_head_diagram
 from course_utils.hw2.feature_maps import elu_features, exp_features
 from course_utils.hw2.kv_runs import decode_stepwise, work_per_step
 from course_utils.instruments.work import count_work
@@ -91,29 +93,29 @@ from hw1_attention import attention, softargmax
 # ## Part I. Several heads
 #
 # A head is an attention of its own, with its own queries, keys and values, on `Dh = D / H` features instead
-# of `D`. Nobody computes the heads in a loop, though. One wide projection makes the queries of all heads at
-# once, and then the features are dealt out like cards: the first `Dh` to head 0, the next `Dh` to head 1.
+# of `D`. Nobody computes the heads in a loop, though. One wide projection of the whole input makes the queries of all heads
+# at once, and then its *results* are dealt out like cards: the first `Dh` to head 0, the next `Dh` to head 1.
 # Nearly all that can go wrong is in the dealing, and so we begin there.
 
-# %% [markdown] question="q2_1"
+# %% [markdown] question="q2_1" sources="002/2.2-mha 002/2.1-shapes"
 # ### Split and merge
 #
-# Write two functions that are exact inverses of each other:
+# Write two functions that are exact inverses of each other: {=inverses}
 #
 # - `split_heads(x, n_heads)`: `[B, N, D]` to `[B, H, N, Dh]` with `Dh = D / H`. Head $h$ holds the **columns**
 #   $h D_h$ to $(h + 1) D_h - 1$ of every token:
 #
-# $$\mathrm{split}(x)_{b,h,n,c} = x_{b,\,n,\;h D_h + c}$$
+# $$\mathrm{split}(x)_{b,h,n,c} = x_{b,\,n,\;h D_h + c}$$ {=split}
 #
 # - `merge_heads(x)`: `[B, H, N, Dh]` back to `[B, N, D]`, head 0 first. The number of heads stands in the
-#   shape, so it is no argument.
+#   shape, so it is no argument. {=merge}
 #
 # A small example, one sequence of two tokens with $D = 4$: the tokens $(0, 1, 2, 3)$ and $(4, 5, 6, 7)$ and
 # two heads. Head 0 holds $(0, 1)$ and $(4, 5)$, head 1 holds $(2, 3)$ and $(6, 7)$. Every head still has
 # *all* tokens, and each token has given every head a part of itself.
 #
-# The number of heads divides `D`. These functions only move numbers: any dtype will do, gradients pass through,
-# and the input is not changed.
+# The number of heads divides `D`. These functions only move numbers: any dtype will do, {=dtypes} gradients pass through, {=gradients}
+# and the input is not changed. {~unchanged} (Hidden checks also look whether the input is as it was.)
 #
 # There is a trap. `x.reshape(B, H, N, Dh)` has the right shape and runs without complaint. The picture below
 # shows what it does.
@@ -165,7 +167,7 @@ with after("q2_1"):
     )
     print("merge(split(x)) equals x:", torch.equal(merge_heads(split_heads(x, 3)), x))
 
-# %% [markdown] question="q2_2"
+# %% [markdown] question="q2_2" sources="000/0.2-formula 000/0.2-c-i 000/0.2-c-ii-dv 000/4-cross 001/1.2-a 001/1.3-a 001/1.4-c 002/2.2-scale 002/2.3-cross 003/2-code"
 # ### Multi-head attention
 #
 # Here is the layer of Vaswani (2017). With queries from one sequence $X$ and keys and values from another, $Y$
@@ -182,13 +184,14 @@ with after("q2_1"):
 # Write the module `MultiHeadAttention(d_model, n_heads, dropout=0.0, bias=True)`:
 #
 # - four linear layers `nn.Linear(d_model, d_model)` named `q_proj`, `k_proj`, `v_proj`, `o_proj`, with biases
-#   if and only if `bias`, no other parameters; the attribute `n_heads`. Weights are put in by these names;
+#   if and only if `bias`, {=no-biases} no other parameters; {=projections} the attribute `n_heads`. {=n-heads} Weights are put in by these names;
 # - head $h$ has the columns of @q2_1, so row block $h$ of `q_proj.weight`, `k_proj.weight`, `v_proj.weight` and
-#   column block $h$ of `o_proj.weight` belong to it;
-# - `d_model % n_heads != 0` raises a `ValueError` when the module is made;
+#   column block $h$ of `o_proj.weight` belong to it; {=head-columns}
+# - `d_model % n_heads != 0` raises a `ValueError` when the module is made; {=divides}
 # - the scale is $1/\sqrt{D_h}$: the width that the dot product runs over. With $D = 64$ and $H = 8$ the scores
-#   of random queries and keys have variance 1; with $1/\sqrt{D}$ they would have $1/8$;
-# - dropout, in training mode only, acts on the attention weights (after the softmax).
+#   of random queries and keys have variance 1; with $1/\sqrt{D}$ they would have $1/8$; {=scale}
+# - dropout, in training mode only, acts on the attention weights (after the softmax), on each weight of each head by
+#   itself. {=dropout}
 
 # %% [markdown]
 # `forward(query, key, value, key_padding_mask=None, causal=False)` returns `(out, weights)`:
@@ -202,18 +205,27 @@ with after("q2_1"):
 # | `out` | `[B, T, D]` | after `o_proj` |
 # | `weights` | `[B, H, T, S]` | of every head, not averaged |
 #
-# A query that may see no key has weights 0, so its output is `o_proj`'s bias (0 without bias); nothing is
-# ever NaN, gradients neither. With dropout active the returned weights may be those before or after it.
+# The three inputs may be one tensor, two or three; {=self-and-cross} a padded key is blocked for its own example alone, {=padding}
+# and `causal` goes by the card also where $T$ and $S$ differ. {=causal}
+#
+# A query that may see no key, by one mask or by both together, has weights 0, so its output is `o_proj`'s bias (0 without
+# bias); {=nothing-to-see} nothing is ever NaN, {=never-nan} gradients neither, and they reach all three inputs, from the output and from the
+# weights. {=gradients} With dropout active the returned weights may be those before or after it.
 
 # %% [markdown]
 # **The test that counts.** `nn.MultiheadAttention` is the same layer, with other names: its `in_proj_weight`
 # `[3D, D]` is `q_proj.weight`, `k_proj.weight` and `v_proj.weight` one below the other, `in_proj_bias` `[3D]`
 # likewise, and `out_proj` is our `o_proj`. With its weights, your module must give its numbers, for self and
-# cross attention, with padding, with a causal mask, without biases.
+# cross attention, with padding, with a causal mask, without biases. {=agrees}
 #
 # In this answer `nn.MultiheadAttention`, `F.multi_head_attention_forward` (which is its inside) and
-# `F.scaled_dot_product_attention` may **not** be used. The given `attention` may, and takes most of the work
-# off you.
+# `F.scaled_dot_product_attention` may **not** be used. {~ruled-out} The given `attention` may, and takes most of the work
+# off you. But it knows no dropout: where there is some, drop weights that it has returned and multiply by the values yourself,
+# and only there. (Who multiplies twice in every call pays for three products, and the count of @q2_5 will not come out.)
+# Hidden checks also look for the functions that are ruled out.
+
+# %% tags=["plot"]
+multi_head_diagram(3)
 
 # %% question="q2_2" points=16 minutes=45 difficulty=3 uses=["q2_1"]
 class MultiHeadAttention(nn.Module):
@@ -345,19 +357,142 @@ with after("q2_2"):
         alt="A table of three heads and three jobs: in every row one entry is near 1, each in another column.",
     )
 
-# %% [markdown] question="q2_3"
+# %% [markdown] told="003/1-code 003/2-code 002/2.2-mha"
+# **A listing to debug.** Somebody wrote the core of the layer like this (in the manner of several listings in print). It
+# passes on a first example, a square batch of two in float32. Find five things that go wrong elsewhere, and for each an
+# input that shows it, before you unfold ours.
+#
+# ```python
+# def core(q, k, v, padding, mask):                                # q [B, H, T, Dh], padding [B, S], a global triangle `mask`
+#     scores = q @ k.mT / math.sqrt(H * Dh)
+#     scores = scores.masked_fill(padding.repeat(H, 1).view(B, H, 1, S), -math.inf)
+#     scores += mask[:T, :S]                                       # -inf above the diagonal
+#     weights = scores.softmax(-1, dtype=torch.float32).to(q.dtype)
+#     return (weights @ v).transpose(1, 2).reshape(B, T, -1)
+# ```
+#
+# <details><summary>What we found</summary>
+#
+# 1. The scale has the width of the model: the dot product runs over $D_h$. Any input with more than one head shows it.
+# 2. `repeat(H, 1)` lays the copies of the *batch* one after the other, so examples get each other's padding. It takes two
+#    rows with different padding to see that.
+# 3. `mask[:T, :S]` starts in the upper left corner: with one new query and ten cached keys, it sees key 0 alone.
+# 4. A query whose keys are all blocked is NaN: padding on the left and a causal mask do that.
+# 5. A softmax in float32 costs float64 inputs half of their digits, and a check of gradients by differences fails.
+#
+# The triangle also ends at the length that somebody chose for it, and nothing says so until a text is longer.
+#
+# </details>
+
+# %% [markdown] question="q2_13" sources="001/1.2-b 000/0.2-formula"
+# ### The layer that the formula does not mean
+#
+# Look at a formula as it stands in some lecture notes: "split $X$ into $X_0, \dots, X_{H-1}$, and let head $h$ project its
+# part, $X_h W_h$". Read literally, each head is given a **slice of the input** and a small matrix `[Dh, Dh]`. That is not
+# the layer of @q2_2, where each head projects the whole input. It is another layer, one that convolutional networks
+# have had for long, under the name of *groups*. Let us build it three times, and then see what it cannot do.
+#
+# `W` is `[H, Dh, Dh]`, one matrix per head, and $D = H D_h$; slices are those of @q2_1, head $h$ has the features $h D_h$
+# to $(h + 1) D_h - 1$. A head's matrix stands to the left of a feature vector, as in `nn.Linear`: head $h$ maps its slice
+# $s$ to $W_h s$, which goes to the same place of the output. Write
+#
+# - `per_head_projection(x, W)`: `x` `[B, N, D]` to `[B, N, D]`; {=per-head} gradients flow to `x` and to `W`; {=gradients}
+# - `block_diagonal(W)`: the matrix `[D, D]` that does the same to the whole vector at once, zeros outside of the blocks, {=blocks}
+#   so that `per_head_projection(x, W)` equals `x @ block_diagonal(W).T`; {=same-map}
+# - `as_grouped_convolution(W)`: the same as an `nn.Conv1d` {=is-a-convolution} from $D$ to $D$ channels, of width 1, with `groups=H` and
+#   `bias=False`. {=groups} It takes `[B, D, N]` (channels before places) and gives `[B, D, N]`: what `per_head_projection` gives,
+#   transposed. {=same-as-convolution} Its weight is a **copy** of `W`, {=copied} in `W`'s dtype and on `W`'s device. {=keeps-dtype}
+#
+# A small example, $H = 2$ and $D_h = 2$, with $W_0$ the rows $(0, 1)$, $(1, 0)$ and $W_1$ twice the identity:
+# $(1, 2, 3, 4)$ becomes $(2, 1, 6, 8)$. {=worked} The number of heads need not be the width of a head. {=any-sizes}
+
+# %% question="q2_13" points=5 minutes=20 difficulty=2 uses=["q2_1"]
+def per_head_projection(x: Tensor, W: Tensor) -> Tensor:
+    """Each head's matrix on each head's slice: x [B, N, D], W [H, Dh, Dh] -> [B, N, D]."""
+    # BEGIN SOLUTION
+    slices = split_heads(x, len(W))  # [B, H, N, Dh]
+    return merge_heads(slices @ W.mT)  # rows on the left, so the matrices are transposed
+    # END SOLUTION
+
+
+def block_diagonal(W: Tensor) -> Tensor:
+    """One matrix for the whole vector, W's matrices along its diagonal: [H, Dh, Dh] -> [D, D]."""
+    # BEGIN SOLUTION
+    return torch.block_diag(*W)
+    # END SOLUTION
+
+
+def as_grouped_convolution(W: Tensor) -> nn.Conv1d:
+    """The same map as a convolution of width 1 in H groups, without bias; its weight is a copy of W."""
+    # BEGIN SOLUTION
+    H, Dh, _ = W.shape
+    convolution = nn.Conv1d(H * Dh, H * Dh, 1, groups=H, bias=False, dtype=W.dtype, device=W.device)
+    with torch.no_grad():
+        convolution.weight.copy_(W.reshape(H * Dh, Dh, 1))  # [D, Dh, 1]: a row of W is an output channel
+    return convolution
+    # END SOLUTION
+
+
+# %% [markdown] help="q2_13"
+# symptom: Right for symmetric matrices and wrong for others: `x @ W` multiplies by the transpose. Right for two heads of
+# width two and wrong else: `H` and `Dh` have changed places. The convolution complains about shapes: it wants
+# `[B, D, N]`, and its weight is `[D, Dh, 1]`. It is right until you change `W`: the weight shares its memory.
+#
+# hint: `split_heads` gives `[B, H, N, Dh]`, and `@` multiplies matrix by matrix, with a broadcast over the batch. For the
+# matrix, look for a function of torch that lays blocks along a diagonal. The weight of a convolution with groups has one row
+# per *output* channel, and a row holds as many numbers as its group has *input* channels.
+#
+# pseudo-code: Project: split; times the transposes; merge. Matrix: blocks along the diagonal. Convolution: an nn.Conv1d from
+# D to D, width 1, H groups, no bias, dtype and device of W; copy W, reshaped to D by Dh by 1, into its weight.
+
+# %% [markdown]
+# Which output feature hears which input feature? The size of the derivative, for your `per_head_projection`, for the query
+# projection of @q2_2, and for an ordinary convolution of width 1. How many weights does each have? Predict both, then run.
+
+# %% tags=["plot"]
+with after("q2_1", "q2_2", "q2_13"):
+    seed_everything(13)
+    W, x = torch.randn(3, 4, 4), torch.randn(1, 1, 12)
+    dense, ordinary = MultiHeadAttention(12, 3).q_proj, nn.Conv1d(12, 12, 1, bias=False)
+
+    def hears(f) -> Tensor:
+        """The size of the derivative of each of 12 outputs by each of 12 inputs."""
+        return torch.autograd.functional.jacobian(lambda z: f(z).flatten(), x).reshape(12, 12).abs()
+
+    panels = {"per_head_projection": hears(lambda z: per_head_projection(z, W)), "q_proj": hears(dense),
+              "ordinary convolution": hears(lambda z: ordinary(z.mT).mT)}
+    plots.heatmaps(panels, xlabel="input feature", ylabel="output feature", title="Who hears whom",
+                   alt="Three tables: blocks of four along the diagonal for the per-head projection, full for the others.")
+    grouped = as_grouped_convolution(W)
+    print(f"weights: {W.numel()} per head and in {grouped.weight.numel()} of the grouped convolution, "
+          f"{dense.weight.numel()} in q_proj")
+    print(f"convolution against projection: {(grouped(x.mT).mT - per_head_projection(x, W)).abs().max():.0e}")
+
+# %% [markdown] told="001/1.2-b 000/0.2-formula"
+# <details><summary>What it cannot do</summary>
+#
+# It has $H D_h^2 = D^2 / H$ weights in place of $D^2$: $H$ times fewer. The price is blindness: a head of this layer never hears
+# a feature outside of its slice, so whatever must be compared has to lie in one slice already. `MultiHeadAttention` contains
+# this layer (make its matrices block-diagonal) and much more. In the language of convolutions, a full layer of heads is a
+# convolution of width 1, then something done in groups, then a convolution of width 1 again; the two outer ones are there to
+# bring the features together that the groups keep apart. More *filters*, the answer that one often hears when asked what
+# heads are in a convolutional network, is something else: every filter sees every channel.
+#
+# </details>
+
+# %% [markdown] question="q2_3" sources="002/2.2-padding 002/2.3-causal 003/2-b-premise 003/2-b-i 003/2-b-ii 003/2-b-iii 001/1.5-b"
 # ### Masks, and who needs which
 #
 # A mask says which keys a query may **not** see. There are two reasons to hide a key: it is not there (a
 # batch is a rectangle, sentences are not, and the rest is *padding*), or it is not there *yet* (a model that
-# predicts the next token must not read it). Boolean masks in this course have **True = blocked**.
+# predicts the next token must not read it). {-} Boolean masks in this course have **True = blocked**.
 #
-# - `padding_mask(lengths, max_len=None)`: `lengths` is a list of ints or an integer tensor `[B]`, the number of
+# - `padding_mask(lengths, max_len=None)`: `lengths` is a list of ints or an integer tensor `[B]`, {=list-or-tensor} the number of
 #   real tokens of each example; padding is on the **right**. The result is bool `[B, max_len]`, True where
-#   there is padding, on the device of `lengths` if that is a tensor. `max_len=None` means the largest length.
-#   A length may be 0. For lengths $(3, 1)$ and `max_len=4` the rows are `F F F T` and `F T T T`.
+#   there is padding, {=padding-mask} on the device of `lengths` if that is a tensor. {~device} `max_len=None` means the largest length. {=max-len}
+#   A length may be 0. {=length-zero} For lengths $(3, 1)$ and `max_len=4` the rows are `F F F T` and `F T T T`.
 # - `causal_mask(T, S=None)`: bool `[T, S]`, True where key $j$ is hidden from query $i$, that is where
-#   $j > i + (S - T)$. `S=None` means $S = T$. The last query sees all keys. For $T = 2$, $S = 4$ the rows are
+#   $j > i + (S - T)$. {=causal-mask} `S=None` means $S = T$. The last query sees all keys. {=last-sees-all} For $T = 2$, $S = 4$ the rows are
 #   `F F F T` and `F F F F`; for $T > S$ the first $T - S$ rows are all True.
 # - `masks_for(architecture)`: which attention needs which mask? `architecture` is one of
 #
@@ -367,12 +502,12 @@ with after("q2_2"):
 # | `"decoder"` | GPT writes token after token | the decoder's self-attention |
 # | `"encoder-decoder"` | a translator | both, and cross-attention from the decoder to the encoder's output |
 #
-# Return a dict with exactly the attentions that the architecture has as keys, out of `"encoder_self"`,
+# Return a dict with exactly the attentions that the architecture has as keys, {=attentions} out of `"encoder_self"`,
 # `"decoder_self"` and `"cross"`, each mapped to the `set` of masks that it **needs**, out of `"padding"` and
 # `"causal"`. A mask is needed if without it the output at some *real* position would depend on padding, or,
-# in a decoder, on a token that is not written yet. What happens at padded positions does not matter: nobody
+# in a decoder, on a token that is not written yet. {=needed} What happens at padded positions does not matter: nobody
 # reads them. Padding is on the **right**, in the source and in the target. Careful, that last sentence has a
-# consequence, and for one of the attentions the popular answer has a mask too many.
+# consequence, and for one of the attentions the popular answer has a mask too many. (Hidden checks also look at devices.)
 
 # %% question="q2_3" points=9 minutes=20 difficulty=2
 def padding_mask(lengths: list[int] | Tensor, max_len: int | None = None) -> Tensor:
@@ -439,9 +574,8 @@ with after("q2_3"):
 
 # %% [markdown]
 # Do not believe it, try it. We change the padding tokens, and look how far the outputs at *real* positions
-# move. The second line is your `masks_for("decoder")`: no padding mask, and nothing moves, because the padding
-# lies in the future. The third line is what you get when the padding is on the **left**, as programs that
-# write many answers at once like to have it: now every real token sees it, and the causal mask does not help.
+# move: without masks, and with those that your `masks_for` names. The last two lines are what you get when the padding is on
+# the **left**, as programs that write many answers at once like to have it. Predict each line before you run it.
 
 # %% tags=["plot"]
 with after("q2_2", "q2_3", what="experiment"):
@@ -449,17 +583,29 @@ with after("q2_2", "q2_3", what="experiment"):
     mha = MultiHeadAttention(12, 3)
     x = torch.randn(1, 6, 12)
     right, left = padding_mask([4], 6), padding_mask([4], 6).flip(1)  # [1, 6]
-    for name, pads, hide, causal in (
-        ("encoder, no mask", right, False, False),
-        ("decoder, causal only, padding on the right", right, False, True),
-        ("decoder, causal only, padding on the left", left, False, True),
-        ("decoder, both masks, padding on the left", left, True, True),
+    encoder, decoder = masks_for("encoder")["encoder_self"], masks_for("decoder")["decoder_self"]
+    for name, pads, masks in (
+        ("encoder, no mask", right, set()),
+        (f"encoder, {', '.join(sorted(encoder))}", right, encoder),
+        ("decoder, no mask", right, set()),
+        (f"decoder, {', '.join(sorted(decoder))}, padding on the right", right, decoder),
+        (f"decoder, {', '.join(sorted(decoder))}, padding on the left", left, decoder),
+        ("decoder, both masks, padding on the left", left, {"padding", "causal"}),
     ):
+        hide, causal = "padding" in masks, "causal" in masks
         changed = torch.where(pads[..., None], x + 1, x)
         mask = pads if hide else None
         a, b = (mha(z, z, z, key_padding_mask=mask, causal=causal)[0] for z in (x, changed))
         print(f"{name:44} real outputs move by {(a - b)[~pads].abs().max():.3f}")
 
+
+# %% [markdown] told="003/2-b-ii"
+# <details><summary>What we see</summary>
+#
+# An encoder without a mask reads the padding. A decoder with padding on the right needs no mask for it: the padding lies in
+# the future, which the causal mask hides already. On the left every real token sees it, and the causal mask does not help.
+#
+# </details>
 
 # %% [markdown]
 # ## Part II. Counting
@@ -468,7 +614,7 @@ with after("q2_2", "q2_3", what="experiment"):
 # pay at once. Three things can be counted: numbers that are stored (parameters), numbers that are computed
 # (operations), and tokens that can be reached (the receptive field).
 
-# %% [markdown] question="q2_4"
+# %% [markdown] question="q2_4" sources="004/12.1-qkv 004/12.1-attn 004/12.1-fc 004/12.5-params 000/0.2-c-iii-dims"
 # ### Parameters: what is stored
 #
 # A self-attention layer reads a sequence of $N$ tokens of width $D$ and writes one of the same size. So could
@@ -476,22 +622,22 @@ with after("q2_2", "q2_3", what="experiment"):
 # numbers. Prince (2023) asks for the difference. Write
 #
 # - `qkv_parameters(D)`: the pair `(weights, biases)` of the three linear layers that make queries, keys and
-#   values, each from width $D$ to width $D$, with biases; no output projection;
+#   values, each from width $D$ to width $D$, with biases; no output projection; {=qkv}
 # - `attention_entries(N)`: how many attention weights $a_{ij}$ one head computes for one sequence of $N$ tokens
-#   attending to itself. They are computed from the input, not stored, and a mask does not make them fewer;
-# - `dense_parameters(N, D)`: the pair `(weights, biases)` of the fully connected layer from $ND$ to $ND$;
+#   attending to itself. They are computed from the input, not stored, and a mask does not make them fewer; {=entries}
+# - `dense_parameters(N, D)`: the pair `(weights, biases)` of the fully connected layer from $ND$ to $ND$; {=dense}
 # - `mha_parameters(D, H, bias=True)`: all parameters of your @q2_2, one number: weights plus biases of the
-#   **four** projections (weights only for `bias=False`).
+#   **four** projections (weights only for `bias=False`). {=mha}
 #
-# The results are exact whole numbers, counts and not orders of magnitude; the pairs are tuples (or lists) of
-# two.
+# The results are exact whole numbers, counts and not orders of magnitude; {=exact} the pairs are tuples (or lists) of
+# two. {=pairs}
 #
 # To check yourself: for $D = 64$, queries, keys and values take 12,288 weights and 192 biases. For $N = 100$
 # tokens of that width the fully connected layer takes 40,960,000 weights and 6,400 biases. The base model of
 # Vaswani (2017) has $D = 512$ and $H = 8$: 1,050,624 parameters in one attention layer with biases. What
 # would change with 16 heads? (Think first: the heads share four matrices.)
 
-# %% question="q2_4" points=7 minutes=15 difficulty=1
+# %% question="q2_4" points=4 minutes=15 difficulty=1
 def qkv_parameters(D: int) -> tuple[int, int]:
     """(weights, biases) of the linear layers for queries, keys and values, width D to width D."""
     # BEGIN SOLUTION
@@ -550,7 +696,7 @@ with after("q2_4"):
         counted = sum(p.numel() for p in MultiHeadAttention(512, 8).parameters())
         print(f"D = 512, H = 8: {mha_parameters(512, 8):,} predicted, {counted:,} in your module")
 
-# %% [markdown] question="q2_5"
+# %% [markdown] question="q2_5" sources="000/0.2-c-ii 000/0.2-c-iii-cost 003/2-c 003/2-d 004/12.5-compute"
 # ### Operations: what is computed
 #
 # We count as `torch.utils.flop_counter` does: a product of matrices `[n, m]` and `[m, p]` takes $nmp$
@@ -563,20 +709,20 @@ with after("q2_4"):
 # - `mha_flops(T, S, d_head, H)`: the FLOPs of one forward pass of your @q2_2 for **one** example, with $T$
 #   queries, and $S$ keys and values, $H$ heads of width `d_head`, so `d_model` is $D = H \cdot$ `d_head`. Four
 #   projections (whose rows are $T$ for two of them and $S$ for the other two: which?) and, in every head, the
-#   scores and the weights times the values. A causal or a padding mask saves nothing: the blocked scores are
+#   scores and the weights times the values. {=flops} A causal or a padding mask saves nothing: the blocked scores are
 #   computed all the same, and thrown away;
 # - `bottleneck(T, S, d_model)`: `"projections"` if the four projections together cost more, `"attention"` if
 #   the two products of all heads together cost more. (Where they cost exactly the same, both answers are
-#   right.)
+#   right.) {=bottleneck}
 #
 # To check yourself: $T = S = 24$ and $D = 32$ cost 270,336 FLOPs, 196,608 of them in the projections and
-# 73,728 in the two products, and that for **any** number of heads. For $T = 5$, $S = 7$, three heads of width 4:
+# 73,728 in the two products, and that for **any** number of heads. {=any-heads} For $T = 5$, $S = 7$, three heads of width 4:
 # 6,912 and 1,680, together 8,592.
 #
 # At $N = 8$ tokens of width 256 the two products are 1.5 % of the work. At 512 tokens of width 16 they are
 # 94 %. So is attention quadratic? It depends, and your `bottleneck` says on what.
 
-# %% question="q2_5" points=10 minutes=25 difficulty=3
+# %% question="q2_5" points=8 minutes=25 difficulty=3
 def mha_flops(T: int, S: int, d_head: int, H: int) -> int:
     """FLOPs (multiply-adds x 2) of one forward pass: T queries, S keys, H heads of width d_head."""
     # BEGIN SOLUTION
@@ -610,8 +756,8 @@ def bottleneck(T: int, S: int, d_model: int) -> str:
 
 # %% [markdown]
 # Predicted and measured. The curves are the two parts and your `mha_flops`; the dots are what the FLOP counter
-# finds when it watches your `MultiHeadAttention` at work, at width 64. The two parts cross at
-# $N = 2D = 128$ tokens: to the left of it, a Transformer spends its time in its linear layers.
+# finds when it watches your `MultiHeadAttention` at work, at width 64. Before you run it: at how many tokens do the two
+# parts cross, in terms of $D$?
 
 # %% tags=["plot"]
 with after("q2_2", "q2_5"):
@@ -620,6 +766,8 @@ with after("q2_2", "q2_5"):
     measured = [count_work(mha, x, x, x)["flops"] for x in inputs.values()]
     predicted = [mha_flops(N, N, 16, 4) for N in lengths]
     print("measured equals predicted at every length:", measured == predicted)
+    if measured != predicted:
+        print("If your formula is right, your layer multiplies more than it has to: does it multiply weights and values twice?")
     plots.scatter_with_curve(
         lengths, measured, lengths, {
             "your mha_flops": predicted,
@@ -628,6 +776,15 @@ with after("q2_2", "q2_5"):
         }, "tokens N", "FLOPs", "Where the work is (D = 64)", points="measured", logx=True, logy=True,
         alt="On logarithmic axes projections grow with slope 1, products with slope 2; they cross at N = 128.",
     )
+
+# %% [markdown] told="003/2-d"
+# <details><summary>Where they cross</summary>
+#
+# At $N = 2D$, here 128 tokens: to the left of it, this *layer* spends its time in its linear maps. A whole block of a
+# Transformer has a feed-forward layer too (homework 3), with $16 N D^2$ FLOPs at its usual width of $4D$. Against both
+# together the two products win only from $N = 6D$ on.
+#
+# </details>
 
 # %% [markdown]
 # And the number of heads? The operations stay. What grows is the number of attention weights: every head has
@@ -643,7 +800,7 @@ with after("q2_2", "q2_5", what="table"):
               f"{entries:,} attention weights")
 
 
-# %% [markdown] question="q2_6"
+# %% [markdown] question="q2_6" sources="003/2-a"
 # ### How far does it see?
 #
 # A soft attention sees every token at once, if only a little. But trained heads are often sharp: nearly all of
@@ -654,22 +811,22 @@ with after("q2_2", "q2_5", what="table"):
 #
 # - `receptive_field(heads, layers)`: the largest possible number of input positions that one output can depend
 #   on, in a stack of `layers` layers with `heads` heads each, residual connections included, in a sequence that
-#   is long enough. A whole number.
+#   is long enough. A whole number. {=bound}
 #
 # That is a bound. How many positions it really is depends on where the heads look. Write
 #
 # - `reach(attended)`: the set of input positions (ints) on which the output at **position 0**, after the last
 #   layer, depends. `attended` is a nested list `[layers][N][heads]`, first layer first:
-#   `attended[l][n][h]` is the position, in the input of layer `l`, at which head `h` of position `n` looks.
-#   Position 0 itself is always in the set; without any layer, `reach([])`, it is alone there.
+#   `attended[l][n][h]` is the position, in the input of layer `l`, at which head `h` of position `n` looks. {=reach}
+#   Position 0 itself is always in the set; {=itself} without any layer, `reach([])`, it is alone there. {=no-layers}
 #
 # An example with $N = 4$ positions, two layers and one head, `attended = [[[1], [2], [3], [0]],
 # [[2], [0], [0], [0]]]`. In the second (last) layer position 0 looks at position 2, so it depends on what 0 and
 # 2 held after the first layer. There, position 0 had looked at 1, and position 2 at 3. Together:
 # $\{0, 1, 2, 3\}$, four positions, and `receptive_field(1, 2)` says no more is possible. Note the direction: the
-# path is followed from the output **down**, last layer first.
+# path is followed from the output **down**, last layer first. {=from-the-output-down}
 
-# %% question="q2_6" points=8 minutes=20 difficulty=2
+# %% question="q2_6" points=7 minutes=20 difficulty=2
 def receptive_field(heads: int, layers: int) -> int:
     """The most input positions that one output can depend on, with argmax attention and residuals."""
     # BEGIN SOLUTION
@@ -733,7 +890,7 @@ with after("q2_6"):
 # Now that we know what everything costs, we can try not to pay. First by not computing a thing twice (@q2_7),
 # then by changing the order of multiplication (@q2_8), and last by looking at less (@q2_9).
 
-# %% [markdown] question="q2_7"
+# %% [markdown] question="q2_7" sources="004/12.7"
 # ### The key-value cache
 #
 # A language model writes one token, appends it to its input, and starts again. Under a causal mask an old
@@ -750,22 +907,23 @@ with after("q2_6"):
 # past. Write
 #
 # - `class KVCache`: `KVCache()`, without arguments, is an empty cache for one attention layer. What is inside
-#   is yours, more methods too. Two caches share nothing;
+#   is yours, more methods too. Two caches share nothing; {=own-caches}
 # - `cached_step(mha, x_t, cache)`: one step of causal self-attention, returns the pair `(out, cache)`. `x_t` and
 #   `out` are `[B, 1, D]`, in the same dtype. `mha` is a `MultiHeadAttention` as in @q2_2; rely on its `q_proj`,
-#   `k_proj`, `v_proj`, `o_proj` and `n_heads` only. Dropout is off. The returned cache goes into the next
+#   `k_proj`, `v_proj`, `o_proj` and `n_heads` only. Dropout is off, in training mode too. {=no-dropout} The returned cache goes into the next
 #   step; you may change the given one and return it, or make a new one.
 #
 # If the tokens $x_0, \dots, x_{N-1}$ are fed one by one, starting from an empty cache, the outputs must be those
-# of the full pass `mha(x, x, x, causal=True)[0]`, row by row, for every batch size and every length. Work is
-# **counted**, not timed: only the new token is projected, and the work of a step is linear in the length so far.
-# An old token keeps the key and the value that it got in its own step, even if `mha` has other weights by now.
+# of the full pass `mha(x, x, x, causal=True)[0]`, row by row, for every batch size and every length. {=full-pass} Work is
+# **counted**, not timed: only the new token is projected, {=new-token-alone} and the work of a step is linear in the length so far. {=linear-work}
+# An old token keeps the key and the value that it got in its own step, even if `mha` has other weights by now. {=old-keys-stay}
+# The cache is on the device of the layer. {~device} (Hidden checks also look at that.)
 #
 # With $t$ keys in the cache after appending, a step costs $8D^2$ FLOPs for the four projections and $4tD$ for
 # the two products. A full pass over $t$ tokens costs $8tD^2 + 4t^2D$ (@q2_5): exactly $t$ times as much. At $D = 64$
 # and $t = 100$ that is 58,368 against 5,836,800.
 
-# %% question="q2_7" points=13 minutes=35 difficulty=3 uses=["q2_1", "q2_2"] limits={"wall": 60}
+# %% question="q2_7" points=12 minutes=35 difficulty=3 uses=["q2_1", "q2_2"] limits={"wall": 60}
 class KVCache:
     """Keys and values of the tokens so far, for one attention layer."""
 
@@ -828,7 +986,7 @@ with after("q2_7"):
         alt="Work per new token against length: without a cache far above, and growing much faster.",
     )
 
-# %% [markdown] question="q2_8"
+# %% [markdown] question="q2_8" sources="004/12.10"
 # ### Linear attention
 #
 # Homework 1 showed attention as kernel regression, with the kernel $e^{q \cdot k / \sqrt D}$. What if the kernel
@@ -847,15 +1005,15 @@ with after("q2_7"):
 #
 # Write `linear_attention(q, k, v, feature_map, causal=False)`, which returns `out` alone:
 #
-# - `q` `[B, T, D]`, `k` `[B, S, D]`, `v` `[B, S, Dv]`, `out` `[B, T, Dv]`, dtype kept;
+# - `q` `[B, T, D]`, `k` `[B, S, D]`, `v` `[B, S, Dv]`, `out` `[B, T, Dv]`, dtype kept; {=shapes}
 # - `feature_map` is a function from `[..., D]` to `[..., F]`, where the width $F$ need not be $D$ (and has nothing
 #   to do with torch's `F`). You apply it to queries
-#   and keys. Products $\phi(q) \cdot \phi(k)$ are positive. There is no other scale;
-# - `causal=True`: query $i$ sees the keys $j \le i + (S - T)$, as on the card; a query that sees none has output 0.
+#   and keys. {=features} Products $\phi(q) \cdot \phi(k)$ are positive. There is no other scale; {=normalised}
+# - `causal=True`: query $i$ sees the keys $j \le i + (S - T)$, as on the card; {=causal} a query that sees none has output 0. {=sees-none}
 #   (If you want to begin with $T = S$: then it is the running sum up to and including $i$.)
-# - the result equals the quadratic form, on the left above, to rounding;
+# - the result equals the quadratic form, on the left above, to rounding, {=quadratic-form} and so do its gradients; {=gradients}
 # - work and the largest tensor on the way are **counted**, and must grow in proportion to the length,
-#   $N = T = S$, in both cases. A tensor `[B, N, F, Dv]` is allowed, one with $T \times S$ entries is not.
+#   $N = T = S$, in both cases. {=linear} A tensor `[B, N, F, Dv]` is allowed, one with $T \times S$ entries is not.
 #
 # By hand, with $D = D_v = 1$ and $\phi(x) = \mathrm{elu}(x) + 1$ (that is $x + 1$ for $x \ge 0$): $q = 1$, keys
 # $(0, 1)$, values $(3, 6)$. $\phi(q) = 2$, $\phi(k) = (1, 2)$, so the weights are $2/6$ and $4/6$ and the output
@@ -901,7 +1059,7 @@ def linear_attention(
 
 # %% [markdown]
 # What you gain: the FLOPs of the two products for softmax attention and for your linear attention, at width 32,
-# measured. At $N = D$ they are about equal; at 2048 tokens, sixty times apart.
+# measured. At which length do you expect them to be equal, and how far apart at 2048 tokens?
 #
 # What you pay: the weights of both, on the same ten keys of equal length and ten queries, each a noisy copy of one
 # key. Feed the identity matrix as values, and the output *is* the weights. The softmax finds the match every time.
@@ -932,14 +1090,19 @@ with after("q2_8"):
         alt="Weights: softmax is bright on the diagonal, elu + 1 is flat, exp is bright in patches elsewhere too.",
     )
 
-# %% [markdown] question="q2_9"
-# ### Windows and channels
+# %% [markdown] question="q2_9" sources="004/12.8 004/12.9"
+# ### Windows, strides and channels
 #
-# In a picture cut into patches, $N$ is large and neighbours matter most. Two ways out of the square:
+# In a picture cut into patches, $N$ is large. Three ways out of the square:
 #
 # **Windows.** Cut the sequence into neighbouring blocks of $w$ tokens and let each block attend to itself alone.
 # Each of the $N / w$ blocks costs $4 w^2 D$, together $4 N w D$: linear in $N$. (Then nothing passes between
 # blocks; the Swin Transformer of Liu (2021) shifts the blocks from layer to layer to mend that.)
+#
+# **Strides.** Or let each token attend to every $s$-th one, far and wide: token $i$ sees the tokens $j$ with $j \bmod s =
+# i \bmod s$. There are $s$ such groups of $N / s$ tokens, and the cost is $4 N^2 D / s$. A layer of windows of $s$ and
+# a layer of strides of $s$, one after the other, let every token reach every other: that is how Child (2019) made long
+# sequences affordable.
 #
 # **Channels.** Turn the matrix on its side: let the $D$ *channels* attend to each other, each described by its
 # values at all $N$ places. This is the channel attention of DaViT (Ding 2022), which alternates it with windows:
@@ -947,23 +1110,34 @@ with after("q2_8"):
 # $$\mathrm{channel\_attention}(Q, K, V) = \mathrm{attention}(Q^\top, K^\top, V^\top)^\top ,$$
 #
 # a map of $D \times D$ weights, and each of them has seen the whole picture.
-#
-# Write, for `q`, `k`, `v` `[B, N, D]`,
+
+# %% [markdown]
+# Write, for `q`, `k`, `v` `[B, N, D]`, all in one dtype that the result keeps, {=dtype} with no token seeing another
+# example of the batch: {=rows-apart}
 #
 # - `window_attention(q, k, v, window)`: blocks `0` to `window - 1`, `window` to `2 * window - 1`, and so on; the
-#   scale is $1/\sqrt D$. If `window` does not divide $N$, a `ValueError`. Return `out` `[B, N, D]` alone. (Merely
+#   scale is $1/\sqrt D$. {=windows} If `window` does not divide $N$, a `ValueError`. {=window-divides} (Merely
 #   masking a full attention gives the right numbers too, but saves nothing: good to have is the work of $4 N w D$
 #   alone, and the picture below counts it.)
+# - `strided_attention(q, k, v, stride)`: token $i$ sees the tokens $j$ with `j % stride == i % stride`; the scale is
+#   $1/\sqrt D$ here too. {=strides} The outputs stand in the tokens' own order. {=own-order} If `stride` does not
+#   divide $N$, a `ValueError`. {=stride-divides}
 # - `channel_attention(q, k, v)`: as above; the dot product runs over the $N$ places now, so the scale is
-#   $1/\sqrt N$. Return `out` `[B, N, D]` alone;
+#   $1/\sqrt N$. {=channels}
 # - `attention_cost(N, D, kind)`: the FLOPs (multiply-adds x 2, as in @q2_5) of the **two products** alone, scores
 #   and weights times values, without projections, for one head over the whole width: `"patches"` is ordinary
-#   attention between the $N$ patches, `"channels"` the attention between the $D$ channels.
+#   attention between the $N$ patches, `"channels"` the attention between the $D$ channels. {=cost}
+#
+# The three attentions return `out` `[B, N, D]` alone. {=alone} Large scores do not overflow, {=large-scores} and
+# gradients flow to queries, keys and values. {=gradients}
+#
+# A small example, $N = 6$: windows of 3 are the tokens 0, 1, 2 and 3, 4, 5. A stride of 3 has three groups of two: 0, 3
+# and 1, 4 and 2, 5.
 #
 # To check yourself, with Prince's (2023) numbers: 256 patches of 512 channels cost 134,217,728 between patches
 # and 268,435,456 between channels. With four times as many patches it is 2,147,483,648 and 1,073,741,824.
 
-# %% question="q2_9" points=8 minutes=25 difficulty=2
+# %% question="q2_9" points=8 minutes=30 difficulty=2
 def window_attention(q: Tensor, k: Tensor, v: Tensor, window: int) -> Tensor:
     """Attention inside neighbouring blocks of `window` tokens: [B, N, D] each -> out [B, N, D]."""
     # BEGIN SOLUTION
@@ -971,6 +1145,17 @@ def window_attention(q: Tensor, k: Tensor, v: Tensor, window: int) -> Tensor:
         raise ValueError(f"window = {window} does not divide N = {q.shape[1]}")
     q, k, v = (x.unflatten(1, (-1, window)) for x in (q, k, v))  # [B, N / w, w, D]: blocks stand where heads do
     return attention(q, k, v)[0].flatten(1, 2)
+    # END SOLUTION
+
+
+def strided_attention(q: Tensor, k: Tensor, v: Tensor, stride: int) -> Tensor:
+    """Attention among tokens whose places are equal modulo `stride`: [B, N, D] each -> out [B, N, D]."""
+    # BEGIN SOLUTION
+    if q.shape[1] % stride:
+        raise ValueError(f"stride = {stride} does not divide N = {q.shape[1]}")
+    q, k, v = (x.unflatten(1, (-1, stride)).transpose(1, 2) for x in (q, k, v))  # [B, s, N / s, D]: a group per place
+    out, _ = attention(q, k, v)
+    return out.transpose(1, 2).flatten(1, 2)  # back into the tokens' own order
     # END SOLUTION
 
 
@@ -990,46 +1175,52 @@ def attention_cost(N: int, D: int, kind: str) -> int:
 
 # %% [markdown] help="q2_9"
 # symptom: Windows: right numbers, and the dots lie above the line in the picture: you made the full map and
-# masked it. Each window holds every
-# $w$-th token: you split $N$ into $w$ times $N / w$ instead of $N / w$ times $w$. Channels: weights look too
-# sharp or too flat: the scale came from $D$, but the dot product runs over $N$. The output is `[B, D, N]`: turn it
-# back. Cost: half of what is expected, since a multiply-add counts as 2 and there are two products.
+# masked it. Each window holds every $w$-th token: you split $N$ into $w$ times $N / w$ instead of $N / w$ times $w$.
+# Strides: the right numbers at the wrong tokens: the groups were laid one after the other, and never dealt back.
+# Channels: weights look too sharp or too flat: the scale came from $D$, but the dot product runs over $N$. The output
+# is `[B, D, N]`: turn it back. Cost: half of what is expected, since a multiply-add counts as 2 and there are two products.
 #
 # hint: `attention` accepts one axis more than `[B, N, D]`. For it, blocks are as good as heads: it never lets them
-# see each other. For channels, swap the last two axes of all three inputs, and those of the result.
+# see each other. A stride is a window of the sequence written as a table with $s$ columns and read down the columns. For
+# channels, swap the last two axes of all three inputs, and those of the result.
 #
 # pseudo-code: Windows: refuse if there is a remainder; view the token axis as two, number of blocks and window;
-# attention; put the two axes together again. Channels: transpose, attention, transpose. Cost: 2 times (the number
+# attention; put the two axes together again. Strides: refuse; view the token axis as two, the second of length stride;
+# swap the two; attention; swap back; put together. Channels: transpose, attention, transpose. Cost: 2 times (the number
 # of pairs) times (the length of a dot product), and twice that for two products; between channels N and D change
 # roles.
 
 # %% [markdown]
-# Sixteen tokens in windows of four: with the identity as values, the output is the weights, and the blocks are
-# plain to see. Then the three costs at $D = 512$ as the picture grows, predicted and, as dots, measured. Between
-# patches the cost is a square; the other two are straight lines. Patches and channels cross at $N = D$.
+# Sixteen tokens: with the identity as values, the output is the weights, and the patterns are plain to see. A layer of
+# windows and a layer of strides of four, multiplied: no entry is empty. Then the costs at $D = 512$ as the picture grows,
+# predicted and, as dots, measured. Where will patches and channels cross? Decide before you look.
 
 # %% tags=["plot"]
 with after("q2_9"):
     rng, D, w = torch.Generator().manual_seed(9), 512, 64
     q, k = (torch.randn(1, 16, 16, generator=rng) for _ in range(2))
     eye = torch.eye(16)[None]
+    windows, strides = window_attention(q, k, eye, 4)[0], strided_attention(q, k, eye, 4)[0]
     plots.heatmaps(
-        {"all see all": attention(q, k, eye)[0][0], "windows of four": window_attention(q, k, eye, 4)[0]},
-        xlabel="key", ylabel="query", alt="Full attention, and attention in four blocks along the diagonal.",
+        {"all see all": attention(q, k, eye)[0][0], "windows of four": windows, "strides of four": strides,
+         "windows, then strides": strides @ windows}, xlabel="key", ylabel="query",
+        alt="Full attention; four blocks along the diagonal; a grid of points four apart; the product of the two, full.",
     )
     lengths, small = [2**i for i in range(6, 13)], [2**i for i in range(6, 10)]
     measured = []
     for N in small:
         x = torch.randn(1, N, D)
         measured += [count_work(attention, x, x, x)["flops"], count_work(channel_attention, x, x, x)["flops"],
-                     count_work(window_attention, x, x, x, w)["flops"]]
+                     count_work(window_attention, x, x, x, w)["flops"], count_work(strided_attention, x, x, x, 8)["flops"]]
     plots.scatter_with_curve(
-        [N for N in small for _ in range(3)], measured, lengths, {
+        [N for N in small for _ in range(4)], measured, lengths, {
             "patches": [attention_cost(N, D, "patches") for N in lengths],
             "channels": [attention_cost(N, D, "channels") for N in lengths],
             f"windows of {w}": [4 * N * w * D for N in lengths],
-        }, "patches N", "FLOPs", f"Three ways to look (D = {D})", points="measured", logx=True, logy=True,
-        alt="Costs on logarithmic axes: patches with slope 2, channels and windows with slope 1, windows lowest.",
+            "strides of 8": [attention_cost(N, D, "patches") / 8 for N in lengths],
+        }, "patches N", "FLOPs", f"Four ways to look (D = {D})", points="measured", logx=True, logy=True,
+        alt="Costs on logarithmic axes: patches and strides with slope 2, channels and windows with slope 1, windows "
+        "lowest; patches and channels cross at N = D.",
     )
 
 # %% [markdown]
@@ -1038,80 +1229,105 @@ with after("q2_9"):
 # A formula is broken by a number (homework 1). A claim is broken by an example, and one is enough. The art is to
 # find the right one, and to know when to stop looking, since some claims are true.
 
-# %% [markdown] question="q2_10"
+# %% [markdown] question="q2_10" sources="000/4-cross 000/0.2-formula 000/0.2-c-iii-cost 004/12.5-compute 004/12.7 002/2.2-padding"
 # ### Spot the error
 #
-# Here are five sentences as you may find them in a blog, a paper or a review. Some are true, some are false. In
-# all of them vectors are rows and weights stand on the right ($Q = X W_q$), there are no biases but where one is
-# mentioned, and scores are divided by the root of the width of a head.
+# Here are eight sentences as you may find them in a blog, a paper or a solution to an exercise. Some are true, some are
+# false. In all of them vectors are rows and weights stand on the right ($Q = X W_q$), there are no biases but where one is
+# mentioned, and scores are divided by the root of the width that the dot product runs over.
 #
 # | name | claim | an example consists of |
 # |---|---|---|
 # | `"exchange_heads"` | The order of the heads means nothing. Let heads $i$ and $j$ trade places, together with their columns of $W_q$, $W_k$, $W_v$ and their rows of $W_o$, and the output is the same for every input. | `x` `[N, D]`, `Wq`, `Wk`, `Wv`, `Wo` `[D, D]`, numbers `n_heads`, `i`, `j` |
+# | `"heads_get_slices"` | Multi-head attention gives each head a slice of the input: head $h$ sees the features $h D_h$ to $(h + 1) D_h - 1$ of every token. Whatever stands in the other features, its output is the same. | `x` `[N, D]`, `Wq`, `Wk`, `Wv` `[D, D]`, numbers `n_heads`, `head` |
+# | `"more_heads_cost_less"` | A head of width $D / H$ has only a part of the work. So, at the same width $D$, a layer with more heads takes fewer FLOPs in its matrix products. | whole numbers `N`, `D`, `fewer`, `more` (both divide `D`) |
+# | `"cross_needs_equal_width"` | Cross-attention multiplies queries of one sequence with keys of another, so the tokens of both must have the same width, or no output can be computed. | `x` `[T, D1]`, `y` `[S, D2]`, `Wq` `[D1, A]`, `Wk` `[D2, A]`, `Wv` `[D2, C]` |
 # | `"mask_after_softmax"` | It does not matter where you mask. Setting the weights of blocked keys to 0 after the softmax gives the same output as setting their scores to $-\infty$ before it. | `scores` `[T, S]`, `blocked` bool `[T, S]`, `values` `[S, Dv]` |
 # | `"cache_without_mask"` | The keys and values of the tokens so far do not change when one more token joins at the end. So they can be cached in every layer of a stack of self-attention layers (one head, residual connections), even if the layers have no causal mask. | `x` `[N, D]`, $N \ge 2$, its last row is the token that joins; `Wq`, `Wk`, `Wv` `[L, D, D]`, one matrix per layer |
+# | `"new_key_meets_old_queries"` | When a token joins a causal self-attention layer, its key must be multiplied with the queries of all earlier tokens, since their outputs are others than before. | `x` `[N, D]`, $N \ge 2$, its last row is the token that joins; `Wq`, `Wk`, `Wv` `[D, D]` |
 # | `"key_bias_is_idle"` | The bias of the keys is $D$ parameters for nothing. Whatever vector `bk` is added to all keys of a self-attention head, its output stays the same. | `x` `[N, D]`, `Wq`, `Wk`, `Wv` `[D, D]`, `bk` `[D]` |
-# | `"attention_above_width"` | In self-attention over $N$ tokens of width $D$, as soon as $N > D$ the two attention products together cost more FLOPs than the four projections together. | whole numbers `N`, `D` $\ge 1$ |
-#
-# Write `broken_claims()`, which takes nothing and returns a dict: for **each false claim**, and for no other, its
-# name mapped to a counter-example, a dict with exactly the keys of the third column, on which the claim fails.
+
+# %% [markdown]
+# Write `broken_claims()`, which takes nothing and returns a dict: for **each false claim**, {=each-false} and for no other, {=no-other} its
+# name mapped to a counter-example, a dict with exactly the keys of the third column, {=form} on which the claim fails. {=breaks}
 # Tensors may be float32 or float64, with axes of 64 at most and numbers up to $10^6$ in them (scores up to $10^4$).
 #
-# `holds(name, example)` from `course_utils.hw2.claims` tries a claim on an example: True if the claim is true of it,
-# False if it fails by more than rounding (a millionth of the size of what is compared), and a `ValueError` that
-# says what is expected if the example is not one. `holds` proves nothing when it says True: perhaps you tried
+# `holds(name, example)` from `course_utils.hw2.claims` tries a claim on an example: True if the claim is true of it (or says
+# nothing about it), False if it fails by more than rounding (a millionth of the size of what is compared), and a `ValueError`
+# that says what is expected if the example is not one. {-} `holds` proves nothing when it says True: perhaps you tried
 # the wrong example. A claim that you believe needs a reason.
 
-# %% question="q2_10" points=6 minutes=25 difficulty=3
+# %% question="q2_10" points=8 minutes=35 difficulty=3
 def broken_claims() -> dict[str, dict[str, Tensor | int]]:
     """Each false claim's name, with a counter-example: a dict of the arguments on which it fails."""
     # BEGIN SOLUTION
     rng = torch.Generator().manual_seed(0)
+    one_layer = {W: torch.randn(4, 4, generator=rng) for W in ("Wq", "Wk", "Wv")}
     two_layers = {W: torch.randn(2, 4, 4, generator=rng) for W in ("Wq", "Wk", "Wv")}
     return {
+        "heads_get_slices": {"x": torch.randn(3, 4, generator=rng), **one_layer, "n_heads": 2, "head": 0},
+        "more_heads_cost_less": {"N": 10, "D": 8, "fewer": 1, "more": 4},  # both cost the same
+        "cross_needs_equal_width": {
+            "x": torch.randn(2, 3, generator=rng), "y": torch.randn(4, 5, generator=rng),
+            "Wq": torch.randn(3, 6, generator=rng), "Wk": torch.randn(5, 6, generator=rng),  # they meet at width 6
+            "Wv": torch.randn(5, 2, generator=rng),
+        },
         "mask_after_softmax": {
             "scores": torch.zeros(1, 2),  # half of the weight is thrown away and nobody gets it
             "blocked": torch.tensor([[False, True]]),
             "values": torch.ones(2, 1),
         },
         "cache_without_mask": {"x": torch.randn(3, 4, generator=rng), **two_layers},  # one layer would not do
-        "attention_above_width": {"N": 100, "D": 64},  # the products win above 2 D only
+        "new_key_meets_old_queries": {"x": torch.randn(3, 4, generator=rng), **one_layer},  # nobody sees the new key
     }
     # END SOLUTION
 
 
 # %% [markdown] help="q2_10"
-# symptom: `holds` says True for everything that you try: the example is too special. A stack of one layer, a mask
-# that blocks nothing, values that are all zero, numbers far beyond the place where things turn: such examples
-# break nothing. A `ValueError`: read it, it names the shape that is wrong.
+# symptom: `holds` says True for everything that you try: the example is too special. A stack of one layer, one head alone, a
+# mask that blocks nothing, values that are all zero, equal widths: such examples break nothing. A `ValueError`: read it, it
+# names the shape that is wrong.
 #
 # hint: Take the claims one at a time, and try random tensors first: a false claim about tensors usually breaks at
 # once. One that survives a hundred random tries may be true, so look for the reason (what does a softmax do if
 # the same number is added to a whole row? is a sum changed by the order of its terms?). For the caches, ask what
-# the keys of the *second* layer are made of. For counts, random tries are a poor way; you have the formula of @q2_5.
+# the keys of the *second* layer are made of, and who may look at the newest token. For counts you have the formula of @q2_5;
+# for widths, write the shapes of the six products of a cross-attention.
 #
 # pseudo-code: For each claim: make a small random example in which every ingredient matters (a key that is
-# blocked, two layers, more than one head), ask `holds`, and keep the example if the claim fails. For the count,
-# solve the inequality between the two costs and pick a pair between the claimed threshold and the true one.
+# blocked, two layers, more than one head, two widths), ask `holds`, and keep the example if the claim fails.
 
 # %% [markdown]
-# What your examples do. If you named the count, the map shows where it fails.
+# What your examples do, and two pictures of what the claims forget: where the two masks put the weight of one row, and
+# what of an old token changes when a new one joins a stack of three layers, with a causal mask and without.
 
 # %% tags=["plot"]
 with after("q2_10"):
     found = broken_claims()
     for name in CLAIMS:
         if name in found:
-            print(f"{name:22} {'holds on your example' if holds(name, found[name]) else 'broken by your example'}")
+            print(f"{name:26} {'holds on your example' if holds(name, found[name]) else 'broken by your example'}")
         else:
-            print(f"{name:22} you let it stand")
-    if "attention_above_width" in found:
-        grid = [[holds("attention_above_width", {"N": N, "D": D}) for N in range(1, 25)] for D in range(12, 0, -1)]
-        plots.heatmap(
-            torch.tensor(grid), rows=range(12, 0, -1), cols=range(1, 25), numbers=False, xlabel="N", ylabel="D",
-            title="attention_above_width: dark where it fails",
-            alt="A map over N and D: the claim fails in a wedge and holds on both sides of it.",
-        )
+            print(f"{name:26} you let it stand")
+    rng, blocked = torch.Generator().manual_seed(10), torch.tensor([0, 0, 1, 0, 1, 1], dtype=torch.bool)
+    scores = torch.randn(6, generator=rng)
+    plots.bars(
+        [f"key {j}{' (blocked)' if b else ''}" for j, b in enumerate(blocked.tolist())],
+        {"masked before": scores.masked_fill(blocked, -math.inf).softmax(-1), "masked after": scores.softmax(-1) * ~blocked},
+        "key", "weight", "The same scores, masked before and after the softmax",
+        alt="Bars of six weights: masked before they sum to 1; masked after, each is smaller, and their sum is far below 1.",
+    )
+    x, weights = torch.randn(7, 8, generator=rng), torch.randn(3, 3, 8, 8, generator=rng) / 3
+    changes = {}
+    for causal in (True, False):
+        old, new, sizes = x[None, :-1], x[None], []
+        for Wq, Wk, Wv in weights:
+            sizes.append(float((old @ Wk - (new @ Wk)[:, :-1]).abs().max()))
+            old, new = (z + attention(z @ Wq, z @ Wk, z @ Wv, causal=causal)[0] for z in (old, new))
+        changes["causal" if causal else "no mask"] = sizes
+    plots.bars(["layer 0", "layer 1", "layer 2"], changes, "layer", "largest change of an old key",
+               "A token joins: do old keys stay?",
+               alt="With a causal mask no old key changes in any layer; without one those of layers 1 and 2 do.")
 
 # %% [markdown]
 # ## Part V. In your own words
@@ -1119,14 +1335,12 @@ with after("q2_10"):
 # Two questions without code. A person reads your answers; five good sentences are better than a page. Write
 # them in the cell below each question.
 
-# %% [markdown] explain="q2_11" points=3 minutes=8 difficulty=2
+# %% [markdown] explain="q2_11" sources="000/0.2-c-iii-why 002/MT-2" points=3 minutes=8 difficulty=2
 # ### In your own words: why several heads?
 #
 # Eight heads of width 64 have as many parameters as one head of width 512, and cost as many operations. "Then
-# heads are only there so that a GPU can work in parallel", says a friend. Answer them in about five sentences. A
-# good answer says why the costs are the same, what several heads can do that one head of the full width cannot
-# (the three jobs of @q2_2 are a good example), why parallel work is no reason, and what more heads do cost after
-# all.
+# heads are only there so that a GPU can work in parallel", says a friend. Are they right? Answer in about five sentences,
+# with an example from this notebook.
 #
 # BEGIN SOLUTION
 # The four projections are $D \times D$ whatever the number of heads, and the products cost $H \cdot T S D_h = T S D$,
@@ -1144,14 +1358,12 @@ with after("q2_10"):
 # ($H$ times as many attention weights, or narrow queries and keys).
 # END SOLUTION
 
-# %% [markdown] explain="q2_12" points=3 minutes=8 difficulty=3
+# %% [markdown] explain="q2_12" sources="002/2.4-why 003/2-d" points=3 minutes=8 difficulty=3
 # ### In your own words: is the square the problem?
 #
 # A company runs two models of width $D = 1024$. One reads support tickets of about 200 tokens, the other writes
 # stories of up to 100,000 tokens. "Attention is quadratic", says the manager, "let us use linear attention in
-# both." Advise them in about five sentences. A good answer uses the counts of @q2_5 for each of the models, says what
-# a key-value cache already does for the second and what it does not, and names what is lost with linear
-# attention.
+# both." Advise them in about five sentences. Use numbers, for each of the two models.
 #
 # BEGIN SOLUTION
 # The two products cost more than the projections only from $N = 2D = 2048$ tokens on. At 200 tokens they are about
@@ -1191,6 +1403,8 @@ with after("q2_10"):
 # - Katharopoulos and others (2020), [*Transformers are RNNs: fast autoregressive Transformers with linear
 #   attention*](https://arxiv.org/abs/2006.16236); Choromanski and others (2021), [*Rethinking attention
 #   with performers*](https://arxiv.org/abs/2009.14794): @q2_8, and how to come closer to the softmax.
+# - Child and others (2019), [*Generating long sequences with sparse
+#   Transformers*](https://arxiv.org/abs/1904.10509): the strides of @q2_9.
 # - Liu and others (2021), [*Swin Transformer: hierarchical Vision Transformer using shifted
 #   windows*](https://arxiv.org/abs/2103.14030); Ding and others (2022), [*DaViT: dual attention vision
 #   transformers*](https://arxiv.org/abs/2204.03645): @q2_9.

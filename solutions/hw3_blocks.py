@@ -16,7 +16,7 @@
 # **feed-forward** layer that works on each token alone, and a **residual** road past all of them (a layer adds
 # its result to what is there instead of replacing it; other texts say residual or skip connection). This
 # notebook builds each part, looks at what it does and does not do, puts them together, and ends in a ward
-# where eight small Transformers refuse to learn.
+# where eleven small Transformers refuse to learn.
 #
 # **When you are done, you will be able to**
 #
@@ -70,9 +70,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from course_utils import Grader, after, plots, seed_everything
-from course_utils.hw3.patients import BAR, FAULTS, STEPS, VOCAB, accuracy, patient, toy_batch, train_patient
+from course_utils.hw3.patients import BAR, STEPS, VOCAB, WARD, accuracy, patient, toy_batch, train_patient
 from course_utils.instruments.torch_match import decoder_layer_state, encoder_layer_state
-from course_utils.notebook.derivations import compare_lines
+from course_utils.notebook.derivations import Chain, Line, Tie, show_chain
 
 plt.rcParams["figure.dpi"] = 100  # for pictures of your own
 seed_everything(0)
@@ -101,7 +101,7 @@ from hw2_multihead import MultiHeadAttention, merge_heads, split_heads  # noqa: 
 # of *what*? Batch norm (Ioffe 2015) takes them over the examples of a batch, layer norm (Ba 2016) over the
 # features of one token. Transformers use the second, and at the end of this part you will be asked why.
 
-# %% [markdown] question="q3_1"
+# %% [markdown] question="q3_1" sources="001/1.4-e-def 003/3-intro"
 # ### Layer norm
 #
 # Take one token, a vector $x$ of $D$ features. Its mean and its **biased** variance (divided by $D$, not by
@@ -115,16 +115,17 @@ from hw2_multihead import MultiHeadAttention, merge_heads, split_heads  # noqa: 
 #
 # The gains $\gamma$ and shifts $\beta$, one for each feature, are learned: they give the next layer a say in
 # the size it gets. The small $\varepsilon$ stands **inside** the root and keeps a token whose features are
-# all equal from dividing by 0: then $\hat x = 0$ and $y = \beta$.
+# all equal from dividing by 0: {=eps-inside} then $\hat x = 0$ and $y = \beta$. {=constant-token}
 #
 # By hand: $x = (1, 2, 3, 6)$ has $\mu = 3$ and $\sigma^2 = (4 + 1 + 0 + 9) / 4 = 3.5$. With
 # $\varepsilon = 0$, $\gamma = 1$ and $\beta = 0$ the result is $(-1.069, -0.535, 0, 1.604)$. If you find
-# $(-0.926, -0.463, 0, 1.389)$ you divided by $D - 1$.
+# $(-0.926, -0.463, 0, 1.389)$ you divided by $D - 1$. {=biased}
 #
 # Write `layer_norm(x, gamma, beta, eps=1e-5)` for `x` of shape `[..., D]`, with any number of leading axes
-# (also none), `gamma` and `beta` of shape `[D]`. The result has the shape and dtype of `x`. Mean and
-# variance are taken over the last axis **only**: no token may notice another one. Here and in @q3_2 and @q3_3, take
-# the mean away before you square: on paper the variance is also the mean of the squares less the square of the
+# (also none), {=any-axes} `gamma` and `beta` of shape `[D]`. The result has the shape and dtype of `x`. {=dtype} Mean and
+# variance are taken over the last axis **only**: no token may notice another one. {=last-axis-only} Gradients flow, through mean and
+# variance too. {=gradients} Here and in @q3_2 and @q3_3, take
+# the mean away before you square: {=mean-first} on paper the variance is also the mean of the squares less the square of the
 # mean, but far from 0 that is a small difference of two huge numbers, and float32 loses it. PyTorch has this as
 # `F.layer_norm`. It may be used, but @q3_2 takes layer norm apart: better write yours from mean and variance, and compare.
 
@@ -167,7 +168,7 @@ with after("q3_1"):
         "plane on which the three features sum to 0.",
     )
 
-# %% [markdown] question="q3_2"
+# %% [markdown] question="q3_2" sources="003/3-intro"
 # ### The gradient of layer norm, by hand
 #
 # Autograd would do it. But the formula is short, it explains a good deal, and whoever has derived it once
@@ -175,31 +176,29 @@ with after("q3_1"):
 # those by $x$, $\gamma$ and $\beta$.
 #
 # The two easy ones: each $\gamma_i$ and $\beta_i$ is used by every token, so their gradients are **summed
-# over all leading axes**:
+# over all leading axes**: {=sums}
 #
 # $$d\gamma_i = \sum_{\text{tokens}} dy_i\, \hat x_i, \qquad d\beta_i = \sum_{\text{tokens}} dy_i .$$
 #
 # For $dx$ look at one token, and write $g_i = \gamma_i\, dy_i$ for the gradient that arrives at $\hat x_i$,
-# and $s = \sqrt{\sigma^2 + \varepsilon}$. A feature $x_j$ acts along three roads: directly on $\hat x_j$,
-# through $\mu$ on all of them, and through $\sigma^2$ on all of them. Since
-# $\partial \mu / \partial x_j = 1/D$ and $\partial \sigma^2 / \partial x_j = 2 (x_j - \mu) / D$, the three
-# contributions add to
+# and $s = \sqrt{\sigma^2 + \varepsilon}$. A feature $x_j$ acts along three roads:
 #
-# $$dx_j = \frac1s \Big( g_j \;-\; \frac1D \sum_i g_i \;-\; \hat x_j\, \frac1D \sum_i g_i\, \hat x_i \Big).$$
+# 1. directly on $\hat x_j$, with the factor $1/s$;
+# 2. through $\mu$ on all of them: $\partial \mu / \partial x_j = 1/D$, and $\mu$ stands in every $\hat x_i$ with a minus;
+# 3. through $\sigma^2$ on all of them: $\partial \sigma^2 / \partial x_j = 2 (x_j - \mu) / D$, and $s$ divides every $\hat x_i$.
 #
-# Do derive it, with a pencil. The result has a meaning: the two subtracted terms are projections. What the
-# gradient says about the direction $(1, \dots, 1)$ is thrown away, and so is what it says about the direction
-# $\hat x$: the forward pass forgot the mean and the size, so no gradient can ask for a change of either
-# ($\varepsilon$ leaves a trace of the second). And note the factor $1/s$: a token that is twice as long gets
-# half the gradient.
+# Add the three contributions of $\sum_i g_i\, \hat x_i$, with a pencil, and you have $dx_j$ in one line: $g$, $\hat x$, $s$ and
+# two means over the features are all that is left. (The line itself is folded into the help.) {=formula} Before you write code, ask
+# your result three questions. What does it sum to over the features? What is its dot product with $x$, for $\varepsilon = 0$? And
+# what happens to it when the token is twice as long? The forward pass forgot something, so no gradient can ask for a change of it.
 #
 # By hand: for $x = (1, 2, 3, 6)$, $\gamma = 1$, $\varepsilon = 0$ and $dy = (1, 0, 0, 0)$,
 # $dx = (0.248, -0.210, -0.134, 0.095)$. It sums to 0, and $dx \cdot x = 0$ too.
 #
 # Write `layer_norm_backward(dy, x, gamma, eps=1e-5)`, which returns the tuple `(dx, dgamma, dbeta)`: `dy`
 # and `x` are `[..., D]` with any number of leading axes (also none), `gamma` is `[D]`; `dx` has the shape
-# of `x`, the other two are `[D]`. By hand means: no `torch.autograd`, no `.backward()`, no `torch.func`,
-# and no ready-made backward function.
+# of `x`, the other two are `[D]`. {=shapes} By hand means: no `torch.autograd`, no `.backward()`, no `torch.func`,
+# and no ready-made backward function. {=by-hand}
 
 # %% question="q3_2" points=12 minutes=35 difficulty=3
 def layer_norm_backward(dy: Tensor, x: Tensor, gamma: Tensor, eps: float = 1e-5) -> tuple[Tensor, Tensor, Tensor]:
@@ -221,8 +220,10 @@ def layer_norm_backward(dy: Tensor, x: Tensor, gamma: Tensor, eps: float = 1e-5)
 # orthogonal to `x`: the road through the variance is missing, or lacks x-hat on one of its two places.
 # `dgamma` has the shape of `x`: nothing was summed.
 #
-# hint: Begin with $\hat x$ and $s$ as in the forward pass. The formula has two means over the last axis, one
-# of $g$ and one of $g \hat x$. To sum over all axes but the last, whatever their number, reshape to
+# hint: The three roads add to
+# $dx_j = \frac1s \big( g_j - \frac1D \sum_i g_i - \hat x_j\, \frac1D \sum_i g_i\, \hat x_i \big)$: the two subtracted terms
+# are projections, onto $(1, \dots, 1)$ and onto $\hat x$. Begin with $\hat x$ and $s$ as in the forward pass. The formula has
+# two means over the last axis, one of $g$ and one of $g \hat x$. To sum over all axes but the last, whatever their number, reshape to
 # `[-1, D]` first.
 #
 # pseudo-code: x_hat and s as in @q3_1. g is gamma times dy. dx is g, minus its mean, minus x_hat times the mean
@@ -230,10 +231,9 @@ def layer_norm_backward(dy: Tensor, x: Tensor, gamma: Tensor, eps: float = 1e-5)
 # length D and summed over the rows.
 
 # %% [markdown]
-# Your gradient against autograd's, and then the factor $1/s$ at work: the size of $dx$ for the same $dy$ as
-# the token grows. Four decades of growth, four decades of loss, and at the small end $\varepsilon$ puts a
-# ceiling on it. Where a residual stream grows from layer to layer, the layers further up get smaller
-# gradients through their norms.
+# Your gradient against autograd's, and then the third of the questions above: the size of $dx$ for the same $dy$ as the
+# token grows. Sketch the curve before you run the cell. What does $\varepsilon$ do at the small end? And where a residual
+# stream grows from layer to layer, which layers get the smaller gradients through their norms?
 
 # %% tags=["plot"]
 with after("q3_1", "q3_2"):
@@ -252,18 +252,18 @@ with after("q3_1", "q3_2"):
         alt="The size of dx is level for factors below 0.001, and falls along a line of slope -1 beyond 0.01.",
     )
 
-# %% [markdown] question="q3_3"
+# %% [markdown] question="q3_3" sources="003/3-a-ln 003/3-a-bn 001/1.4-e-def"
 # ### Batch norm, and what depends on what
 #
 # Batch norm is the same formula with rows and columns exchanged. For `x` of shape `[B, D]`, $B$ examples (rows)
 # of $D$ features (columns), it normalises every **column**: mean and biased variance are taken over the $B$
-# examples, and feature $j$ has its gain $\gamma_j$ and shift $\beta_j$ as before. This is batch norm in
+# examples, and feature $j$ has its gain $\gamma_j$ and shift $\beta_j$ as before. {=columns} This is batch norm in
 # *training* mode, without running averages. (When it is used later, it takes averages collected in
 # training, and an output depends on its own input only.)
 #
 # By hand: for two rows $(1, 10)$ and $(3, 30)$, with $\varepsilon = 0$, $\gamma = 1$ and $\beta = 0$, the
 # columns become $(-1, 1)$ each, so the result is the rows $(-1, -1)$ and $(1, 1)$. A batch of one has nothing to
-# compare with: its variance is 0 and $\beta$ comes out. (torch's own `F.batch_norm` refuses to do that in training;
+# compare with: its variance is 0 and $\beta$ comes out. {=batch-of-one} (torch's own `F.batch_norm` refuses to do that in training;
 # your function does it.)
 #
 # Now pick one output entry $y_{bj}$. Which inputs can change it? Sort all entries of $x$ into four kinds:
@@ -279,9 +279,9 @@ with after("q3_1", "q3_2"):
 #
 # - `batch_norm(x, gamma, beta, eps=1e-5)`: training-mode batch norm of `x` `[B, D]`, `gamma` and `beta`
 #   `[D]`; the result is `[B, D]`;
-# - `depends_on(kind)`: the **set** of those names on which an output entry depends, for `kind` `"layer"`
+# - `depends_on(kind)`: the **set** {=a-set} of those names on which an output entry depends, for `kind` `"layer"`
 #   (layer norm of each row) and `"batch"` (batch norm in training mode). An entry counts if changing it can
-#   change the output, for some $x$.
+#   change the output, for some $x$. It is held against the Jacobians of your own two norms and of torch's. {=jacobian}
 
 # %% question="q3_3" points=8 minutes=15 difficulty=2 uses=["q3_1"]
 def batch_norm(x: Tensor, gamma: Tensor, beta: Tensor, eps: float = 1e-5) -> Tensor:
@@ -313,8 +313,8 @@ def depends_on(kind: str) -> set[str]:
 
 # %% [markdown]
 # The Jacobian knows. Here is the derivative of one output entry (the one in row 1, column 2) by every input
-# entry, in size. Layer norm lights up a row, batch norm a column. The other entries are not small, they are
-# exactly 0. So with batch norm your answer depends on who else is in the batch; with layer norm it does not.
+# entry, in size. Which entries are small, and which are exactly 0? So which of the two norms gives an answer that depends on
+# who else is in the batch?
 
 # %% tags=["plot"]
 with after("q3_1", "q3_3"):
@@ -331,7 +331,7 @@ with after("q3_1", "q3_3"):
         "0. Batch norm: column 2 is filled, the rest is 0.",
     )
 
-# %% [markdown] question="q3_4"
+# %% [markdown] question="q3_4" sources="003/3-b"
 # ### The sphere, proved
 #
 # In the picture of @q3_1 all points ended at the same distance from the origin. Let now $\gamma$ and $\beta$
@@ -340,76 +340,92 @@ with after("q3_1", "q3_3"):
 # $\gamma$ and $d$ alone.
 #
 # By hand: $x = (1, 2, 3, 6)$ and $\gamma = 1$ gave $(-1.069, -0.535, 0, 1.604)$. The squares are
-# $1.143 + 0.286 + 0 + 2.571 = 4$, so the distance is 2, and $d = 4$. With $\gamma = -3$ it is 6: a distance
-# is never negative.
+# $1.143 + 0.286 + 0 + 2.571 = 4$, so the distance is 2, and $d = 4$.
 #
-# Write
+# You write the proof as three lines, **each in letters of its own**, so that no line can stand for another:
 #
-# - `layer_norm_radius(gamma, d)`: that distance, as one number; `gamma` is a number of either sign, `d` an
-#   int $\ge 2$;
-# - `radius_lines(x, gamma, beta)`: the proof, line by line, as a list of at least three lines. `x` is a
-#   tensor `[d]`, not constant; `gamma` and `beta` are numbers. Every line is the norm
-#   $\lVert y - \beta \rVert$, as a float or 0-dim tensor. The first line takes it from the definition, with
-#   $y$ from layer norm with $\varepsilon = 0$; the last is `layer_norm_radius`. All lines are equal; the
-#   lines between should make each step small enough to be believed.
+# - `radius_from_entries(x, mean, sigma, gamma)`: the definition. The norm of the vector with the entries
+#   $\gamma\,(x_i - m) / s$, for `x` `[d]` and *any* numbers `mean` $= m$ and `sigma` $= s > 0$, whether they are
+#   those of $x$ or not; {=from-entries}
+# - `radius_from_sum(total, sigma, gamma)`: the same, when of the entries nothing is known but `total`, the sum of
+#   their squared distances $\sum_i (x_i - m)^2 \ge 0$; again any `total` and any `sigma` $> 0$; {=from-sum}
+# - `layer_norm_radius(gamma, d)`: the result, when the mean and the deviation are $x$'s own. `d` is an int $\ge 2$. {=radius}
 #
-# As in homework 1, lines are compared by value at random points, and the first that departs from the one
-# before is named.
+# `gamma` is a number of either sign, and may be 0: a distance is never negative. {=never-negative} All results are
+# numbers. {=numbers}
+#
+# A line must give the next one where the letters are tied: the first the second where
+# `total` $= \sum_i (x_i - m)^2$, {=first-step} the second the third where `total` $= d s^2$. {=second-step} (The second tie is
+# all there is to the proof: which $m$ and $s$ make it true?) Each line is also tried by itself, at letters that are *not*
+# tied. No line may look up more than its letters: `mean` and `sigma` count as they are given. {=letters-count}
 
-# %% question="q3_4" points=8 minutes=20 difficulty=2 uses=["q3_1"]
-def layer_norm_radius(gamma: float, d: int) -> float:
-    """The norm of y - beta for layer norm with eps = 0 of any x [d] that is not constant."""
+# %% question="q3_4" points=8 minutes=20 difficulty=2
+def radius_from_entries(x: Tensor, mean: float, sigma: float, gamma: float) -> Tensor | float:
+    """The norm of gamma (x - mean) / sigma: x [d], any numbers mean and sigma > 0 -> a number."""
     # BEGIN SOLUTION
-    return abs(gamma) * math.sqrt(d)
+    return (gamma * (x - mean) / sigma).square().sum().sqrt()  # beta has cancelled
     # END SOLUTION
 
 
-def radius_lines(x: Tensor, gamma: float, beta: float) -> list[Tensor | float]:
-    """The proof, line by line: x [d] -> at least three numbers, all equal to the norm of y - beta."""
+def radius_from_sum(total: float, sigma: float, gamma: float) -> float:
+    """The same from the sum of the squared distances, total >= 0, and any sigma > 0 -> a number."""
     # BEGIN SOLUTION
-    d = len(x)
-    distance = x - x.mean()  # [d]
-    sigma = distance.square().mean().sqrt()
-    return [
-        (layer_norm(x, gamma, beta, eps=0.0) - beta).norm(),  # the definition
-        (gamma * distance / sigma).square().sum().sqrt(),  # beta cancels
-        abs(gamma) / sigma * distance.square().sum().sqrt(),  # the constant out of the root: |gamma|
-        abs(gamma) / sigma * math.sqrt(d) * sigma,  # the sum of squares is d sigma^2, by definition of sigma
-        layer_norm_radius(gamma, d),
-    ]
+    return abs(gamma) / sigma * math.sqrt(total)  # a constant leaves a root by its absolute value
+    # END SOLUTION
+
+
+def layer_norm_radius(gamma: float, d: int) -> float:
+    """The norm of y - beta for layer norm with eps = 0 of any x [d] that is not constant."""
+    # BEGIN SOLUTION
+    return abs(gamma) * math.sqrt(d)  # total = d sigma^2: sigma cancels
     # END SOLUTION
 
 
 # %% [markdown] help="q3_4"
 # symptom: Right for positive gamma, negative for negative: the root of $\gamma^2$ is not $\gamma$. A little
-# too small: your variance is the unbiased one, which gives $\sqrt{d - 1}$. The first line breaks in the
-# sixth digit: `eps` was left at its default.
+# too small: your variance is the unbiased one, which gives $\sqrt{d - 1}$. A line is right where the letters are
+# tied and wrong elsewhere: it computes a mean or a deviation of its own in place of the given one.
 #
-# hint: Subtract $\beta$ first. Then every entry is $\gamma (x_i - \mu) / \sigma$. Square, sum, and ask what
-# $\sum_i (x_i - \mu)^2$ is in terms of $\sigma^2$.
+# hint: $\beta$ is gone when it is subtracted, so every entry is $\gamma (x_i - m) / s$. Square, sum, root. Then ask
+# which factors are the same in every term of the sum, and how they leave the root. For the last line: what is
+# $\sum_i (x_i - \mu)^2$ in terms of $\sigma^2$?
 #
-# pseudo-code: Line one: the norm of layer norm's output minus beta. Line two: the root of the sum of the
-# squares of gamma times distance over sigma. Line three: gamma's absolute value over sigma, times the root
-# of the sum of squared distances. Line four: that sum is d times sigma squared. Line five: what is left.
+# pseudo-code: Entries: distance from mean, times gamma, over sigma; the root of the sum of squares. Sum: gamma's
+# absolute value, over sigma, times the root of the total. Result: put d sigma squared for the total, and cancel.
 
 # %% [markdown]
-# When does it fail? There are two ways, and the picture shows both: the distance, divided by $\sqrt d$, for
+# Your three lines side by side, where their letters are tied, and then where they are not. A wrong step shows at once.
+
+# %% tags=["plot"]
+def _tied_entries(rng: torch.Generator) -> tuple[dict, dict]:
+    x = 2 * torch.randn(4, generator=rng, dtype=torch.float64)
+    mean, sigma, gamma = 0.7, 1.6, -1.7  # not x's own
+    total = (x - mean).square().sum().item()
+    return {"x": x, "mean": mean, "sigma": sigma, "gamma": gamma}, {"total": total, "sigma": sigma, "gamma": gamma}
+
+
+def _tied_sum(rng: torch.Generator) -> tuple[dict, dict]:
+    d, sigma = int(torch.randint(2, 50, (1,), generator=rng)), 0.4
+    return {"total": d * sigma**2, "sigma": sigma, "gamma": -0.6}, {"gamma": -0.6, "d": d}
+
+
+with after("q3_4"):
+    names = (radius_from_entries, radius_from_sum, layer_norm_radius)
+    ties = [Tie("total = sum (x_i - mean)^2", _tied_entries), Tie("total = d sigma^2", _tied_sum)]
+    show_chain(Chain([Line(f.__name__, f) for f in names], ties))
+    x, gamma = torch.tensor([1.0, 2.0, 3.0, 6.0], dtype=torch.float64), -1.7
+    print(f"x = (1, 2, 3, 6), its own mean and deviation: {radius_from_entries(x, 3.0, math.sqrt(3.5), gamma):.4f}, "
+          f"and |gamma| sqrt(4) = {layer_norm_radius(gamma, 4):.4f}")
+    print(f"with another mean and deviation, 2 and 1: {radius_from_entries(x, 2.0, 1.0, gamma):.4f}, no sphere")
+
+# %% [markdown]
+# **When does it fail?** Predict before you run the next cell: what happens to a token whose features hardly differ, when
+# $\varepsilon$ is not 0? And to one whose features are all equal? The picture shows the distance, divided by $\sqrt d$, for
 # tokens of ever smaller spread ($d = 64$, $\gamma = 1$).
-#
-# - $\varepsilon > 0$: then the distance is $|\gamma| \sqrt d\, \cdot \sigma / \sqrt{\sigma^2 + \varepsilon}$,
-#   strictly shorter. For a spread of 1 and $\varepsilon = 10^{-5}$ nobody notices; at $\sigma =
-#   \sqrt\varepsilon \approx 0.003$ the token is at 0.707 of its distance, and below that it shrinks to
-#   nothing.
-# - $x$ constant: then $\sigma = 0$ and, with $\varepsilon = 0$, every line divides 0 by 0. There is no
-#   direction left to go in. (With $\varepsilon > 0$ the output is $\beta$, at distance 0.)
-#
-# And with a *different* gain for each feature the points lie on an ellipsoid, no longer on a sphere.
 
 # %% tags=["plot"]
 with after("q3_1", "q3_4"):
     x = torch.randn(64, generator=torch.Generator().manual_seed(4), dtype=torch.float64)
-    print("your proof:", compare_lines(radius_lines(x, -1.7, 0.4)))
-    print("a constant x:", compare_lines(radius_lines(torch.full((64,), 3.0, dtype=torch.float64), -1.7, 0.4)))
     x = (x - x.mean()) / x.std(correction=0)  # spread 1
     spreads = torch.logspace(-6, 1, 57, dtype=torch.float64)
     one, zero = torch.ones(64, dtype=torch.float64), torch.zeros(64, dtype=torch.float64)
@@ -424,14 +440,26 @@ with after("q3_1", "q3_4"):
         "spread is near the root of eps.",
     )
 
-# %% [markdown] explain="q3_11" points=3 minutes=8 difficulty=2
+# %% [markdown] told="003/3-b"
+# <details><summary>What we see</summary>
+#
+# - $\varepsilon > 0$: the second tie becomes `total` $= d\,(s^2 - \varepsilon)$, since $s$ is now the root of
+#   $\sigma^2 + \varepsilon$. The distance is $|\gamma| \sqrt d\, \cdot \sigma / \sqrt{\sigma^2 + \varepsilon}$,
+#   strictly shorter. For a spread of 1 and $\varepsilon = 10^{-5}$ nobody notices; at $\sigma =
+#   \sqrt\varepsilon \approx 0.003$ the token is at 0.707 of its distance, and below that it shrinks to nothing.
+# - $x$ constant: then $\sigma = 0$ and, with $\varepsilon = 0$, the first line divides 0 by 0. There is no
+#   direction left to go in. (With $\varepsilon > 0$ the output is $\beta$, at distance 0.)
+# - The unbiased variance: the second tie becomes `total` $= (d - 1) s^2$, and the radius $|\gamma| \sqrt{d - 1}$.
+# - A *different* gain for each feature: $\gamma$ no longer leaves the sum, and the points lie on an ellipsoid.
+#
+# </details>
+
+# %% [markdown] explain="q3_11" sources="001/1.4-e-def 003/3-a-bn" points=3 minutes=8 difficulty=2
 # ### In your own words: why do Transformers normalise tokens, not batches?
 #
 # A colleague replaces every layer norm of a translation model by batch norm, taken over all tokens of a
 # batch, and is puzzled: training is shaky, and sentences are translated differently when they are put into
-# another batch. Explain what happened. A good answer says what an output depends on in each case, what
-# sentences of different lengths with padding do to the batch's statistics, and what happens when the model
-# writes one sentence, token by token. Five sentences or so.
+# another batch. Explain what happened, in training and when the model writes a sentence. Five sentences or so.
 #
 # BEGIN SOLUTION
 # Layer norm computes mean and variance from the features of one token, so a token's output depends on
@@ -457,7 +485,7 @@ with after("q3_1", "q3_4"):
 # *The dog bites the man* and *the man bites the dog* are the same bag of words, unless each token is told
 # its place. Vaswani (2017) adds a fixed vector to each token, made of sines and cosines.
 
-# %% [markdown] question="q3_5"
+# %% [markdown] question="q3_5" sources="002/MT-1 002/2.2-embed 001/1.3-b 001/1.5-c"
 # ### Sinusoids, and the matrix of a step
 #
 # Place $t = 0, 1, 2, \dots$ gets a vector of width $d$, in which columns come in pairs. Pair $i$ turns with
@@ -484,13 +512,13 @@ with after("q3_1", "q3_4"):
 #
 # Write
 #
-# - `sinusoidal_encoding(n, d)`: the table `[n, d]` for places $0$ to $n - 1$, in torch's default dtype. Sine
-#   stands in the even columns, cosine in the odd ones (columns count from 0). For **odd** $d$ the last column
-#   is the sine of a pair that lacks its cosine; the formula for $\omega_i$ is the same, with that odd $d$.
+# - `sinusoidal_encoding(n, d)`: the table `[n, d]` for places $0$ to $n - 1$, {=from-zero} in torch's default dtype. {=default-dtype} Sine
+#   stands in the even columns, cosine in the odd ones (columns count from 0). {=table} For **odd** $d$ the last column
+#   is the sine of a pair that lacks its cosine; the formula for $\omega_i$ is the same, with that odd $d$. {=odd-width}
 # - `shift_matrix(offset, d)`: the matrix $M$ `[d, d]`, for **even** $d$, with $PE(t + o) = M\,PE(t)$ for every
-#   $t$, where $PE(t)$ is a column. `offset` is an int and may be 0 or negative. Default dtype.
+#   $t$, where $PE(t)$ is a column. {=shift} `offset` is an int and may be 0 or negative. {=negative-offset} Default dtype.
 #
-# Both are exact up to rounding, so no fitting. It is good practice to compute the angles in float64 and to cast
+# Both are exact up to rounding, so no fitting. {=exact} It is good practice to compute the angles in float64 and to cast
 # at the end, since in float32 an angle in the thousands has lost several digits.
 
 # %% question="q3_5" points=11 minutes=25 difficulty=3
@@ -573,7 +601,7 @@ with after("q3_5"):
 # feed-forward), and around each of them a residual road and a norm. It takes `[B, N, D]` and gives
 # `[B, N, D]`, so that blocks can be stacked.
 
-# %% [markdown] question="q3_6"
+# %% [markdown] question="q3_6" sources="001/1.4-d 002/2.2-ffn"
 # ### The feed-forward layer
 #
 # Attention mixes tokens, linearly in the values. It does little with the features of a single token. That is
@@ -581,8 +609,8 @@ with after("q3_5"):
 #
 # $$\mathrm{ff}(x) = W_2\; \phi(W_1 x + b_1) + b_2, \qquad W_1: [d_{ff}, D], \quad W_2: [D, d_{ff}].$$
 #
-# The same two matrices are used at **every position**, and no position sees another one. $\phi$ is either
-# the ReLU, $\max(0, z)$, or the **exact** GELU, $z\,\Phi(z)$ with the normal distribution function $\Phi$
+# The same two matrices are used at **every position**, and no position sees another one. {=position-wise} $\phi$ is either
+# the ReLU, $\max(0, z)$, {=relu} or the **exact** GELU, {=exact-gelu} $z\,\Phi(z)$ with the normal distribution function $\Phi$
 # (the one with erf; not its approximation by tanh). At $z = -1$ ReLU gives 0 and GELU $-0.159$; at $z = 1$
 # they give 1 and $0.841$. Without $\phi$ the two layers would be one linear map with a detour.
 #
@@ -590,9 +618,9 @@ with after("q3_5"):
 # that is 2,099,712 for each layer, twice the 1,050,624 of its attention.
 #
 # Write the module `FeedForward(d_model, d_ff, activation="gelu", dropout=0.0)`. Its parameters are two
-# `nn.Linear` named `fc1` and `fc2`, with biases. `activation` is `"gelu"` or `"relu"`; anything else raises a
-# `ValueError` when the module is made. Dropout comes after the activation (and nowhere else: the block adds
-# its own). `forward(x)`: `[..., D]` to `[..., D]`.
+# `nn.Linear` named `fc1` and `fc2`, with biases. {=names} `activation` is `"gelu"` or `"relu"`, written like that; anything else raises a
+# `ValueError` when the module is made. {=other-activations} Dropout comes after the activation (and nowhere else: the block adds
+# its own). {=dropout} `forward(x)`: `[..., D]` to `[..., D]`. {=formula}
 
 # %% question="q3_6" points=5 minutes=10 difficulty=1
 class FeedForward(nn.Module):
@@ -657,7 +685,7 @@ with after("q3_6"):
         alt="Influence of input on output tokens. Feed-forward: only the diagonal. Attention: every entry.",
     )
 
-# %% [markdown] question="q3_7"
+# %% [markdown] question="q3_7" sources="001/1.4-e-where 003/0-figure 003/3-intro 004/12.2"
 # ### The encoder layer
 #
 # Two branches, each on a residual road. There are two customs for where the norm goes:
@@ -666,26 +694,28 @@ with after("q3_6"):
 # \text{post-norm:}\quad x \leftarrow \mathrm{norm}(x + \mathrm{branch}(x)).$$
 #
 # Post-norm is the Transformer of 2017, pre-norm is what most models use today, and the picture below shows
-# why. In pre-norm the road itself has no obstacle: with branches that give 0 the layer is the identity. In
-# post-norm with such branches it is `norm2(norm1(x))`.
+# why. In pre-norm the road itself has no obstacle: with branches that give 0 the layer is the identity. {=residual} In
+# post-norm with such branches it is `norm2(norm1(x))`. The sum needs two things of one size, and *that* is why a block's
+# output is as wide as its input. Attention alone would not ask for it (its values may have any width), nor would heads. To
+# see it, try `x + nn.Linear(8, 6)(x)` on an `x` of width 8.
 #
 # Write `EncoderLayer(d_model, n_heads, d_ff, dropout=0.0, norm_first=True)`, with
 # `forward(x, key_padding_mask=None)`: `[B, N, D]` to `[B, N, D]`. In pre-norm, in this order:
 #
 # 1. $x \leftarrow x + \mathrm{drop}(\mathrm{self\_attn}(\mathrm{norm1}(x)))$: queries, keys and values are all
-#    the normed $x$, and padded keys are blocked;
+#    the normed $x$, and padded keys are blocked; {=padding}
 # 2. $x \leftarrow x + \mathrm{drop}(\mathrm{ff}(\mathrm{norm2}(x)))$.
 #
-# For `norm_first=False` the same two with the norm outside. The parts are named `self_attn` (a
+# For `norm_first=False` the same two with the norm outside. {=norm-orders} The parts are named `self_attn` (a
 # `MultiHeadAttention`), `ff` (a `FeedForward` with exact GELU), `norm1`, `norm2` (both `nn.LayerNorm`, default
-# eps). `dropout` is used in four places: on the attention weights (give it to `self_attn`), after the
-# activation (give it to `ff`), and on the output of each branch before it is added; nowhere else.
+# eps). {=names} `dropout` is used in four places: on the attention weights (give it to `self_attn`), after the
+# activation (give it to `ff`), and on the output of each branch before it is added; nowhere else. {=dropout-places}
 
 # %% [markdown]
-# **The test that counts.** Your layer must agree with `nn.TransformerEncoderLayer`, given the same weights, and so **you may not use**
+# **The test that counts.** Your layer must agree with `nn.TransformerEncoderLayer`, given the same weights, {=agrees} and so **you may not use**
 # `nn.TransformerEncoderLayer`, `nn.MultiheadAttention` (nor `F.multi_head_attention_forward`, its inside) or
-# `F.scaled_dot_product_attention` in it. `nn.LayerNorm` is fine. One difference is on the card: for a sequence that
-# is all padding PyTorch gives NaN, and ours gives `o_proj`'s bias in the attention branch. In a sequence that has
+# `F.scaled_dot_product_attention` in it. {=ruled-out} `nn.LayerNorm` is fine. One difference is on the card: for a sequence that
+# is all padding PyTorch gives NaN, and ours gives `o_proj`'s bias in the attention branch. {=only-padding} In a sequence that has
 # real tokens, outputs at padded places are left out of every loss, and are not compared.
 #
 # How the names correspond (`course_utils.instruments.torch_match.encoder_layer_state(theirs)` translates, and
@@ -772,12 +802,9 @@ with after("q3_6", "q3_7", what="comparison"):
 # %% [markdown]
 # Now the two orders in deep stacks. We make stacks of 2 to 32 layers (Xavier's initial weights, biases as
 # they come, and for pre-norm one norm at the very end, as is usual), send random tokens through, take a loss,
-# and look at the gradient of one matrix, `ff.fc2`, in the first and in the last layer. Before any training,
-# the last layer of a post-norm stack gets a gradient of about 0.2 at **every** depth: thirty-two layers, all
-# pulling with full strength at an output that every one of them moves. In pre-norm the sum on the residual
-# road grows with each layer, the last norm divides by its size, and so the gradient falls, from 0.18 at 2
-# layers to 0.05 at 32: about like one over the root of the depth. Xiong (2020) found this, and concluded that
-# post-norm needs a *warm-up*, small steps at first, and that pre-norm can do without.
+# and look at the gradient of one matrix, `ff.fc2`, in the first and in the last layer, before any training. In pre-norm the sum
+# on the residual road grows with each layer, and the last norm divides by its size. So predict: how does the gradient of the
+# last layer change with the depth, in pre-norm and in post-norm? On these axes a power of the depth is a straight line.
 
 # %% tags=["plot"]
 def stack_gradients(depth: int, norm_first: bool, seed: int, D: int = 32) -> tuple[float, float]:
@@ -797,25 +824,71 @@ def stack_gradients(depth: int, norm_first: bool, seed: int, D: int = 32) -> tup
 with after("q3_6", "q3_7"):
     depths, rows = [2, 4, 8, 16, 32], {}
     for norm_first, label in ((True, "pre-norm"), (False, "post-norm")):
-        sizes = torch.tensor([[stack_gradients(depth, norm_first, seed) for seed in range(3)] for depth in depths])
+        sizes = torch.tensor([[stack_gradients(depth, norm_first, seed) for seed in range(8)] for depth in depths])
         rows[f"{label}, last layer"] = sizes.mean(1)[:, 1]
         rows[f"{label}, first layer"] = sizes.mean(1)[:, 0]
     plots.curves(
-        depths, rows, "layers in the stack", "gradient of fc2", "Who hears the loss, before training?",
-        logy=True, marks=True,
-        alt="Gradient sizes for stacks of 2 to 32 layers. In the last layer, post-norm stays level near 0.2, "
-        "pre-norm falls from 0.18 to 0.05. In the first layer both stay between 0.2 and 0.35.",
+        depths, rows, "layers in the stack", "gradient of fc2", "Who hears the loss, before training? (mean of 8 seeds)",
+        logx=True, logy=True, marks=True,
+        alt="Gradient sizes for stacks of 2 to 32 layers on logarithmic axes. In the last layer, post-norm stays level near "
+        "0.2, pre-norm falls along a line from 0.18 to 0.05. In the first layer both stay between 0.2 and 0.35.",
     )
     print({label: [round(v, 3) for v in row.tolist()] for label, row in rows.items()})
 
-# %% [markdown] explain="q3_12" points=3 minutes=8 difficulty=2
+# %% [markdown]
+# And what comes of it? Twelve layers learn to write the mean of all tokens to every place, with Adam at a full rate from the
+# first step on: once pre-norm, once post-norm, and once post-norm with a warm-up of 40 steps.
+
+# %% tags=["training"]
+from course_utils.notebook.training import fast
+
+
+def deep_run(norm_first: bool, warmup: int, steps: int, seed: int = 0) -> list[float]:
+    """The losses of a stack of twelve layers that learns to write the mean of all tokens to every place."""
+    seed_everything(seed)
+    layers = nn.ModuleList(EncoderLayer(32, 4, 64, norm_first=norm_first) for _ in range(12))
+    optimizer = torch.optim.Adam(layers.parameters(), lr=3e-3)
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: min((step + 1) / max(warmup, 1), 1.0))
+    losses = []
+    for _ in range(steps):
+        x = torch.randn(16, 6, 32)
+        y = x
+        for layer in layers:
+            y = layer(y)
+        loss = F.mse_loss(F.layer_norm(y, (32,)), F.layer_norm(x.mean(1, keepdim=True), (32,)).expand_as(x))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        schedule.step()
+        losses.append(loss.item())
+    return losses
+
+
+with after("q3_6", "q3_7"):
+    n = 12 if fast() else 120
+    runs = {"pre-norm": deep_run(True, 0, n), "post-norm": deep_run(False, 0, n), "post-norm, warm-up": deep_run(False, 40, n)}
+    plots.curves(range(n), runs, "step", "loss", "Twelve layers, with and without warm-up", logy=True,
+                 alt="Losses of three runs of a twelve-layer stack: pre-norm falls fastest and furthest; the two post-norm runs "
+                 "lie above it, the one with a warm-up a little lower in the end.")
+
+# %% [markdown] told="001/1.4-e-where"
+# <details><summary>What we see</summary>
+#
+# The last layer of a post-norm stack gets a gradient of about 0.2 at **every** depth: thirty-two layers, all pulling with
+# full strength at an output that every one of them moves. In pre-norm it falls, from 0.18 at 2 layers to 0.05 at 32: about
+# like one over the root of the depth. Xiong (2020) found this, and concluded that post-norm needs a *warm-up*, small steps at
+# first, and that pre-norm can do without. In our run pre-norm ends at a loss of 0.19, post-norm at 0.44, and with a warm-up at
+# 0.41: twelve narrow layers still forgive a full rate, they only learn more slowly. Try 24 layers, or three times the rate.
+#
+# </details>
+
+# %% [markdown] explain="q3_12" sources="001/1.4-e-where 004/12.2" points=3 minutes=8 difficulty=2
 # ### In your own words: what does the residual road buy, and what does the norm on it cost?
 #
 # Someone proposes to save memory by leaving out the residual additions of a deep pre-norm stack:
 # $x \leftarrow \mathrm{branch}(\mathrm{norm}(x))$. Explain why this is a bad idea, and then why the place of
-# the norm, on the road (post-norm) or beside it (pre-norm), changes how a deep stack must be trained. A good
-# answer speaks of what reaches the last layer of a freshly made stack, of what the gradient passes on its
-# way back, and of the picture above. Five sentences or so.
+# the norm, on the road (post-norm) or beside it (pre-norm), changes how a deep stack must be trained. Use what you saw in the
+# picture above. Five sentences or so.
 #
 # BEGIN SOLUTION
 # With the residual, each layer adds a correction to what is there: a freshly made stack passes its input on,
@@ -835,20 +908,20 @@ with after("q3_6", "q3_7"):
 # in pre-norm.
 # END SOLUTION
 
-# %% [markdown] question="q3_8"
+# %% [markdown] question="q3_8" sources="002/2.3-cross 003/0-figure 003/2-b-iii"
 # ### The decoder layer
 #
 # A decoder writes one token after the other while it looks at a source text. It has three branches, and in
 # pre-norm they are, in this order:
 #
 # 1. $x \leftarrow x + \mathrm{drop}(\mathrm{self\_attn}(\mathrm{norm1}(x)))$, with the **causal** mask: token
-#    $i$ sees tokens $0, \dots, i$;
+#    $i$ sees tokens $0, \dots, i$; {=causal}
 # 2. $x \leftarrow x + \mathrm{drop}(\mathrm{cross\_attn}(\mathrm{norm2}(x), m, m))$: queries from the target,
-#    keys and values from the *memory* $m$, the encoder's output, as it is (no norm of this layer touches it),
-#    with padded memory blocked and no causal mask;
+#    keys and values from the *memory* $m$, the encoder's output, as it is (no norm of this layer touches it), {=memory-as-it-is}
+#    with padded memory blocked and no causal mask; {=memory-padding}
 # 3. $x \leftarrow x + \mathrm{drop}(\mathrm{ff}(\mathrm{norm3}(x)))$.
 #
-# For post-norm, `norm1`, `norm2`, `norm3` stand outside, as in @q3_7.
+# For post-norm, `norm1`, `norm2`, `norm3` stand outside, as in @q3_7. {=norm-orders}
 #
 # Why is there no mask for padding of the *target*? It stands on the right, so a real token could see it only
 # by looking ahead, and that the causal mask forbids. What comes out at padded places is left out of the loss.
@@ -856,12 +929,12 @@ with after("q3_6", "q3_7"):
 # Write `DecoderLayer(d_model, n_heads, d_ff, dropout=0.0, norm_first=True)`, with
 # `forward(x, memory, memory_padding_mask=None)`: `x` is `[B, T, D]`, `memory` `[B, S, D]`, the mask bool
 # `[B, S]` with True for padding; the result is `[B, T, D]`. The parts are named `self_attn`, `cross_attn`,
-# `ff` (exact GELU), `norm1` (self), `norm2` (cross), `norm3` (feed-forward); `dropout` goes to both
-# attentions, to `ff`, onto each branch, and nowhere else. A memory that is all padding gives a cross-attention of exactly
-# `o_proj`'s bias, never NaN.
+# `ff` (exact GELU), `norm1` (self), `norm2` (cross), `norm3` (feed-forward); {=names} `dropout` goes to both
+# attentions, to `ff`, onto each branch, and nowhere else. {=dropout-places} A memory that is all padding gives a cross-attention of exactly
+# `o_proj`'s bias, never NaN. {=only-padding}
 #
-# It must agree with `nn.TransformerDecoderLayer`, so **you may not use** `nn.TransformerDecoderLayer`,
-# `nn.MultiheadAttention`, `F.multi_head_attention_forward` or `F.scaled_dot_product_attention` in it. Names: as
+# It must agree with `nn.TransformerDecoderLayer`, {=agrees} so **you may not use** `nn.TransformerDecoderLayer`,
+# `nn.MultiheadAttention`, `F.multi_head_attention_forward` or `F.scaled_dot_product_attention` in it. {=ruled-out} Names: as
 # in @q3_7, and `multihead_attn` is our `cross_attn`, `norm3` is `norm3`; `decoder_layer_state(theirs)` translates.
 
 # %% question="q3_8" points=12 minutes=25 difficulty=3 uses=["q3_6"]
@@ -961,7 +1034,7 @@ with after("q3_6", "q3_7", "q3_8"):
     )
 
 # %% [markdown]
-# ## Part IV. A model, and eight that do not learn
+# ## Part IV. A model, and eleven that do not learn
 #
 # The toy task of this part is a race. A sequence begins with the token `CLS` (id 1); then come spectators
 # (ids 6 to 9) and four runners (ids 2 to 5), in random order, then padding (id 0) up to 12 places. All four
@@ -976,7 +1049,7 @@ ids, padding, labels = toy_batch(torch.Generator().manual_seed(0), 3)
 for row, label in zip(ids.tolist(), labels.tolist(), strict=True):
     print(*(NAMES[i] for i in row), " in front:", "ABCD"[label])
 
-# %% [markdown] question="q3_9"
+# %% [markdown] question="q3_9" sources="003/2-b-i 001/1.5-b 000/2-preamble"
 # ### A classifier that does not notice padding
 #
 # BERT (Devlin 2019) classifies a text like this: embed the tokens, add positions, run a stack of encoder
@@ -986,19 +1059,22 @@ for row, label in zip(ids.tolist(), labels.tolist(), strict=True):
 #
 # Write `EncoderClassifier(vocab, d_model, n_heads, d_ff, n_layers, n_classes, max_len)` with
 # `forward(ids, key_padding_mask=None)`: `ids` are ints `[B, N]` with $N \le$ `max_len`, the mask is bool
-# `[B, N]`, True for padding; the result is logits `[B, n_classes]` (no softmax). Every sequence has at least
+# `[B, N]`, True for padding; {=shapes} the result is logits `[B, n_classes]` (no softmax). {=logits} Every sequence has at least
 # one real token, and padding stands on the right. The inside is free: your own `EncoderLayer`, or
 # `nn.TransformerEncoder`; learned or sinusoidal positions. It is judged by what it does, in evaluation mode:
 #
-# - **the padded part never moves the logits**: neither the ids that stand there, nor how many there are. A
+# - **the padded part never moves the logits**: neither the ids that stand there, nor how many there are. {=padding-silent} A
 #   sequence of 5 tokens has the same logits alone, padded to 9, or in a batch with longer ones. Padding must
-#   be kept out twice: of every attention, and of the read-out;
-# - no example notices its neighbours in the batch;
-# - the order of the tokens matters (so: positions), and every real token can matter;
-# - no mask means that nothing is padding;
+#   be kept out twice: of every attention, and of the read-out; {=kept-out-twice}
+# - no example notices its neighbours in the batch; {=neighbours}
+# - the order of the tokens matters (so: positions), {=order} and every real token can matter; {=every-token}
+# - no mask means that nothing is padding; {=no-mask}
 # - it can learn: trained on the race by `train_patient(model, steps=300)` (the training run of @q3_10 too, hence
-#   its name), it must do clearly better than guessing, 0.45 where guessing gives 0.25. Ours ends above 0.99, and common designs between 0.6 and 1.
+#   its name), it must do clearly better than guessing, 0.45 where guessing gives 0.25. {~learns} Ours ends above 0.99, and common designs between 0.6 and 1.
 #   The grader gives the tokens and the runners other names, drawn anew, and asks a new model with the trained weights.
+#   The public check only looks whether gradients reach every parameter. {=can-learn}
+#
+# The hidden checks also try whether it learns, and devices.
 
 # %% question="q3_9" points=10 minutes=30 difficulty=3 uses=["q3_5", "q3_6", "q3_7"] limits={"wall": 120}
 class EncoderClassifier(nn.Module):
@@ -1045,8 +1121,6 @@ class EncoderClassifier(nn.Module):
 # have exactly nothing to say.
 
 # %% tags=["training"]
-from course_utils.notebook.training import fast
-
 with after("q3_5", "q3_6", "q3_7", "q3_9"):
     seed_everything(0)
     classifier = EncoderClassifier(VOCAB, 32, 4, 64, 2, 4, 12)
@@ -1073,64 +1147,75 @@ with after("q3_5", "q3_6", "q3_7", "q3_9"):
         "padded places have no bar.",
     )
 
-# %% [markdown] question="q3_10"
+# %% [markdown] question="q3_10" sources="003/1-code 003/2-code 001/1.5-b 003/2-b-premise"
 # ### Dead Transformers
 #
 # A Transformer that is wrong seldom crashes. It runs, the loss is a number, and nothing is learned. This is
-# the most common way to lose a week, so here is some practice. The patients are small encoder classifiers
-# for the race, in plain parts: read `course_utils/hw3/patients.py`, it is short. `patient(fault, seed)` makes
-# one. **Each has one fault**, out of eight kinds (`FAULTS`); `patient("healthy", seed)` has none.
+# the most common way to lose a week, so here is some practice. The ward holds eleven small encoder classifiers
+# for the race, in plain parts: read the classes in `course_utils/hw3/patients.py`, they are short. `patient(number, seed)`
+# makes one, and **each has one fault**. They have numbers, no names, and no twin: no healthy model has the same
+# weights. `patient(0, seed)` is a healthy one to compare with. Some faults are in the values, some in the settings, some in
+# what the forward pass does.
 #
 # What you find inside a `model`:
 #
 # | part | what it is |
 # |---|---|
 # | `embed`, `positions` | token embedding; a fixed table `[12, D]` of positions (a buffer, not learned) |
-# | `blocks[i].norm1`, `attn`, `norm2`, `fc1`, `fc2`, `dropout` | a pre-norm block with ReLU |
-# | `blocks[i].attn.q_proj`, `k_proj`, `v_proj`, `o_proj`, `n_heads`, `scale` | its attention; `scale` multiplies the scores |
+# | `blocks[i].norm1`, `attn`, `norm2`, `fc1`, `fc2`, `dropout` | the parts of a block |
+# | `blocks[i].steps` | its forward pass, as words: `"keep"` notes the stream, `"add"` adds to that note what was computed since, with dropout; `"relu"`, `"detach"`; any other word calls the part of that name |
+# | `blocks[i].attn.q_proj`, `k_proj`, `v_proj`, `o_proj`, `n_heads`, `scale`, `sees` | its attention; `scale` multiplies the scores, `sees` is `"all"` or `"past"` |
 # | `norm`, `fc`, `head` | the read-out of the first token: `head(relu(fc(norm(x))))` |
 # | `padding_is` | the value in `key_padding_mask` that means padding |
 #
-# The training run is `train_patient(model, steps=STEPS, seed)`: 150 steps of Adam on fresh batches, the same
-# for all (it trains whatever has `requires_grad`). A healthy model ends with an accuracy above 0.95, a sick one
-# below 0.65. To save time the checks end a run once the loss is small, and do not train a model whose weights,
-# outputs and gradients are those of its healthy twin. The grader's patients are made elsewhere, and their race has
-# other names for tokens and runners.
+# A healthy model is the pre-norm encoder of @q3_7 with ReLU, and what stands on the card holds for it. The training run is
+# `train_patient(model, steps=STEPS, seed)`: 150 steps of Adam on fresh batches, the same for all (it trains whatever has
+# `requires_grad`). A healthy model ends with an accuracy above 0.95, a sick one below 0.7. To save time the checks end a run
+# once the loss is small, and do not train a model whose weights, outputs and gradients are those of the model before it
+# fell ill. The grader's patients are made elsewhere, have other weights, and their race has other names for tokens and runners.
 
 # %% [markdown]
 # Write `dead_transformer_fix(model)`: it gets a patient that has **not** been trained, does not know which,
-# finds the fault, mends it, and returns the model. You may change the model in place. Rules:
+# finds the fault, mends it, and returns the model. {=returned} You may change the model in place. Rules:
 #
 # - after your mending and the stated run, the model's accuracy on new sequences is at least 0.85 (`BAR`),
-#   for every fault and whatever the seed;
+#   for every fault and whatever the seed; {=learns}
+# - a mended model shows the signs of a healthy one before any training: every parameter gets a gradient, the order of the tokens
+#   counts and padding does not, two calls in training mode agree roughly, and so on; {=signs}
 # - what is healthy stays as it is: a model without a fault comes back with the weights and settings that it
-#   had, and a sick one keeps the weights that were good, also those of a layer whose bias alone is sick. A
-#   fresh model in place of the sick one, or beside it, is not a cure;
-# - no training inside the function.
+#   had, {=healthy-kept} and a sick one keeps the weights that were good, also those of a layer whose bias alone is sick. {=good-kept} A
+#   fresh model in place of the sick one, or beside it, is not a cure; {~no-fresh-model}
+# - no training inside the function. {~no-training}
 #
-# **How to diagnose.** Look at one symptom at a time. Does each parameter get a gradient? Is it of a sensible
-# size, compared with the healthy twin (`patient("healthy", seed)` with the same seed has the same weights up
-# to the fault)? What is the spread of the activations at each stage, how many ReLUs fire, how even are the
-# attention weights? Does the output change when you permute tokens, when you change a padded one, when you
-# change a real one? Then look at the parts: settings, masks, initial values.
+# The hidden checks also try patients with new weights, and look whether a fresh model was put in or beside, or something
+# was trained.
+#
+# **How to diagnose.** Begin with the symptom, one at a time, and write it down. Does each parameter get a gradient? Is it
+# of a sensible size, compared with a healthy model's? What is the spread of the activations at each stage, how many ReLUs
+# fire, how even are the attention weights? Does the output change when you permute tokens, when you change a padded one,
+# when you change a real one? Then look at the parts that could cause it: values, settings, masks, the steps of the forward
+# pass.
 
 # %% [markdown]
-# Two exhibits, before you begin. First, how the patients train, beside their healthy twin.
+# Three exhibits, before you begin. First, how the patients train, beside a healthy model. All you see is that they do not
+# learn: a loss curve is a symptom, and no diagnosis.
 
 # %% tags=["training"]
 n_steps = 20 if fast() else STEPS
-curves = {fault: train_patient(patient(fault, 0), n_steps, seed=0) for fault in ("healthy", *FAULTS)}
-smooth = {fault: torch.tensor(losses).unfold(0, 10, 1).mean(-1) for fault, losses in curves.items()}
+curves = {number: train_patient(patient(number, 0), n_steps, seed=0) for number in (0, *WARD)}
+smooth = {number: torch.tensor(losses).unfold(0, 10, 1).mean(-1) for number, losses in curves.items()}
 plots.curve_grid(
-    range(n_steps - 9), {fault: {"sick": smooth[fault], "healthy": smooth["healthy"]} for fault in FAULTS},
-    "step", "loss (mean of 10 steps)", "Eight patients and their healthy twin",
-    alt="Eight panels of loss curves. The healthy twin's loss falls from 1.4 to nearly 0; each patient's stays "
+    range(n_steps - 9), {f"patient {number}": {"sick": smooth[number], "healthy": smooth[0]} for number in WARD},
+    "step", "loss (mean of 10 steps)", "The ward, and a healthy model",
+    alt="Eleven panels of loss curves. The healthy model's loss falls from 1.4 to nearly 0; each patient's stays "
     "near 1.4 or falls far less.",
 )
 
 # %% [markdown]
-# Second, a chart of vital signs: the size of the gradient in each part of the model, at the first step, as a
-# power of ten. The chart does not show every fault. It is where one would look first. (-9 stands for none.)
+# Second, a chart of gradients: their size in each part of the model, at the first step, as a power of ten (-9 stands for
+# none). Third, a few questions asked of each patient: how far do the logits move when the tokens behind the first trade
+# places, when a padded token changes, and when the same batch is given twice in training mode? Between them the charts show most
+# of the faults to a trained eye, and not all.
 
 # %% tags=["plot"]
 def gradient_sizes(model: nn.Module) -> list[float]:
@@ -1145,12 +1230,32 @@ def gradient_sizes(model: nn.Module) -> list[float]:
     return sizes
 
 
-wards = ["healthy", *FAULTS]
+@torch.no_grad()
+def moved_by(model: nn.Module) -> list[float]:
+    """log10 of how far the logits move: by the order of tokens, by a padded token, by chance in training mode."""
+    ids, padding, _ = toy_batch(torch.Generator().manual_seed(9), 64)
+    whole, none = ids[padding.sum(1) == 0], torch.zeros(12, dtype=torch.bool)
+    seed_everything(9)
+    chance = model.train()(ids, padding) - model(ids, padding)
+    model.eval()
+    order = model(whole[:, [0, *range(11, 0, -1)]], none.expand_as(whole)) - model(whole, none.expand_as(whole))
+    padded = model(ids.masked_fill(padding, 7), padding) - model(ids, padding)
+    return [math.log10(max(move.abs().max().item(), 1e-9)) for move in (order, padded, chance)]
+
+
+rows = ["healthy", *(f"patient {number}" for number in WARD)]
+models = [patient(number, 0) for number in (0, *WARD)]
 plots.heatmap(
-    [gradient_sizes(patient(fault, 0)) for fault in wards], rows=wards, vmin=None, xlabel="part", ylabel="",
+    [gradient_sizes(model) for model in models], rows=rows, vmin=None, xlabel="part", ylabel="",
     cols=["embed", "block 0", "block 1", "norm", "fc", "head"], title="log10 of the gradient at the first step",
-    alt="A table of exponents, one row for each patient. Frozen and dead_relu have a gradient in the head only, "
-    "zero_gains and constant_weights none below the last norm; the other rows look much like the healthy one.",
+    alt="A table of exponents, one row for each patient: some have gradients in the head only, some none below the last "
+    "norm, others look much like the healthy one.",
+)
+plots.heatmap(
+    [moved_by(model) for model in models], rows=rows, vmin=None, xlabel="what changes", ylabel="",
+    cols=["order", "padding", "chance"], title="log10 of how far the logits move",
+    alt="A table of exponents: in the healthy model order moves the logits, padding and chance do not; several patients "
+    "differ in one of the three.",
 )
 
 # %% question="q3_10" points=10 minutes=45 difficulty=4 uses=["q3_5"] limits={"wall": 120}
@@ -1163,6 +1268,8 @@ def dead_transformer_fix(model: nn.Module) -> nn.Module:
         model.positions = sinusoidal_encoding(*model.positions.shape).to(model.positions)
     for block in model.blocks:
         block.attn.scale = 1 / math.sqrt(block.attn.q_proj.out_features // block.attn.n_heads)
+        block.attn.sees = "all"  # a first token that sees the past alone sees nothing
+        block.steps = ("keep", "norm1", "attn", "add", "keep", "norm2", "fc1", "relu", "fc2", "add")
     for module in model.modules():
         if isinstance(module, nn.Dropout) and module.p > 0.5:
             module.p = 0.0
@@ -1177,20 +1284,22 @@ def dead_transformer_fix(model: nn.Module) -> nn.Module:
 
 
 # %% [markdown] help="q3_10"
-# symptom: All faults but one are mended: compare that patient with its healthy twin, parameter by parameter
-# (`state_dict()`), buffer by buffer, and then the settings that are no tensors (`scale`, `p`, `padding_is`,
-# `requires_grad`). The healthy model changed: something is reset without looking whether it was wrong.
+# symptom: Gradients in the head only: either nothing else wants one (`requires_grad`), or something on the way lets none
+# through (a ReLU that never fires, gains of 0, a step of the forward pass). Order does not count: the positions, or a first token
+# that does not look at the others. Padding counts: what does the model take for padding? Chance counts: dropout. Nothing
+# of it, and it does not learn: compare the attention weights, the spread of each matrix's rows, and the size of the stream
+# from block to block with those of a healthy model. The healthy model changed: something is reset without looking whether
+# it was wrong.
 #
-# hint: Write one `if` for each finding, with a test that a healthy model does not meet: all position rows
-# equal; all gains 0; a weight matrix without any spread; biases so low that no ReLU can fire; a dropout that
-# leaves nothing; a scale that is not one over the root of the head's width; parameters that want no gradient;
-# a mask read the wrong way round. Your `sinusoidal_encoding` is a good table; `reset_parameters()` draws a
-# linear layer anew, weights and all, so keep it for layers whose weights are sick.
+# hint: Write one `if` for each finding, with a test that a healthy model does not meet. Take a healthy model and a patient, and
+# compare part by part what *kind* of numbers stand there (`state_dict()`: means, spreads, equal rows), then the settings that
+# are no tensors (`scale`, `sees`, `steps`, `p`, `padding_is`, `requires_grad`). Your `sinusoidal_encoding` is a good table;
+# `reset_parameters()` draws a linear layer anew, weights and all, so keep it for layers whose weights are sick.
 #
-# pseudo-code: Let all parameters want gradients. Set the mask's meaning and each attention's scale as the card
-# says. If the positions do not differ, write a good table. For each layer norm whose gains are all 0: ones.
-# For each linear layer: if its weights are all equal draw them anew; if all its biases are far below 0 set
-# them to 0. For each dropout above one half: switch it off. Return the model.
+# pseudo-code: Let all parameters want gradients. Set the mask's meaning, each attention's scale and what it sees, and each
+# block's steps as a pre-norm encoder has them. If the positions do not differ, write a good table. For each layer norm whose
+# gains are all 0: ones. For each linear layer: if its weights are all equal draw them anew; if all its biases are far below 0
+# set them to 0. For each dropout above one half: switch it off. Return the model.
 
 # %% [markdown]
 # And the ward after your visit: the loss of each patient before and after mending, and what it can do.
@@ -1198,15 +1307,15 @@ def dead_transformer_fix(model: nn.Module) -> nn.Module:
 # %% tags=["training"]
 with after("q3_5", "q3_10"):
     panels = {}
-    for fault in FAULTS:
-        model = dead_transformer_fix(patient(fault, 0))
+    for number in WARD:
+        model = dead_transformer_fix(patient(number, 0))
         losses = train_patient(model, n_steps, seed=0)
-        panels[f"{fault}: {accuracy(model):.2f}"] = {
-            "mended": torch.tensor(losses).unfold(0, 10, 1).mean(-1), "sick": smooth[fault],
+        panels[f"patient {number}: {accuracy(model):.2f}"] = {
+            "mended": torch.tensor(losses).unfold(0, 10, 1).mean(-1), "sick": smooth[number],
         }
     plots.curve_grid(
         range(n_steps - 9), panels, "step", "loss (mean of 10 steps)", f"After the visit (accuracy; the bar is {BAR})",
-        alt="Eight panels: the mended models' losses fall to nearly 0, the sick ones' do not; each panel names the "
+        alt="Eleven panels: the mended models' losses fall to nearly 0, the sick ones' do not; each panel names the "
         "accuracy of the mended model.",
     )
 

@@ -43,8 +43,7 @@
 # what you might be seeing, then a hint, then the steps in words. Opening it costs nothing. Pictures that
 # need your answers appear as soon as the answers are there.
 #
-# Questions @q4_11 and @q4_12 ask for a few sentences instead of code, and a person reads them. They stand
-# where they belong, so the numbers do not run quite in order.
+# The last three questions, @q4_11 to @q4_13, ask for a few sentences instead of code, and a person reads them.
 #
 # Later questions may use your earlier answers. Where an earlier one is wrong, the later one is judged
 # with ours in its place too, so an error costs its points once.
@@ -66,7 +65,6 @@ import math
 import os
 import warnings
 from collections.abc import Sequence
-from pathlib import Path
 
 import matplotlib.pyplot as plt
 import torch
@@ -77,12 +75,11 @@ from course_utils import Grader, after, pick_device, plots, seed_everything
 from course_utils.data import BOS, EOS, PAD, Pair, Vocabulary, multi30k
 from course_utils.instruments.torch_match import decoder_layer_state, encoder_layer_state
 from course_utils.instruments.work import count_work
+from course_utils.notebook.runs import TrainingRun
 from course_utils.notebook.training import (
-    Curves,
     EarlyStop,
     autocast_for,
     fast,
-    load_checkpoint,
     progress,
     save_checkpoint,
     to_device,
@@ -175,12 +172,14 @@ print(data.target.encode(data.train[0][1]))
 # Write
 #
 # - `pad_batch(sequences, pad_id)`: `sequences` is a list of $B$ lists of ints. It returns the pair
-#   `(ids, key_padding_mask)`: `ids` is an int64 tensor `[B, N]`, with $N$ the length of the longest, and the mask
-#   is bool `[B, N]`, **True = padding**. The mask follows from the *lengths*: a `pad_id` inside a sentence is a
-#   real token, and not masked.
+#   `(ids, key_padding_mask)`: `ids` is an int64 tensor `[B, N]`, with $N$ the length of the longest, filled up with
+#   `pad_id`, whichever number that is,{=ids} and the mask is bool `[B, N]`, **True = padding**.{=mask} The mask follows
+#   from the *lengths*: a `pad_id` inside a sentence is a real token, and not masked.{=pad-inside}
 # - `teacher_forcing(target, bos_id, eos_id, pad_id)`: `target` is a list of lists **without** BOS and EOS, the
 #   longest of length $T$. It returns the pair `(inputs, labels)`, both int64 `[B, T + 1]`, padded on the right
-#   with `pad_id`. (What stands in `inputs` where the label is padding does not matter: nothing is asked there.)
+#   with `pad_id`.{=forcing} (What stands in `inputs` where the label is padding does not matter: nothing is asked there.)
+#
+# A sentence may be empty, and the lists that you are given stay as they are.{=given-stays}
 #
 # By hand, with PAD 0, BOS 1 and EOS 2: the targets `[7, 8, 9]` and `[5]` give the inputs `[[1, 7, 8, 9],
 # [1, 5, 0, 0]]` and the labels `[[7, 8, 9, 2], [5, 2, 0, 0]]`.
@@ -239,10 +238,41 @@ with after("q4_1"):
         "and the labels are the same words one place further left, with eos at the end.",
     )
 
-# %% [markdown] question="q4_2"
+# %% [markdown] told="003/0-figure 002/2-overview 002/2.3-cross 003/2-b-iii"
+# The whole machine of the next question. On the left the encoder, read once for each source; on the right the decoder,
+# which asks it in every layer. The source's padding is masked in two places, in the encoder's self-attention and in the
+# decoder's cross-attention; the decoder's self-attention is causal. (The figure of 2017 has its norms behind the sums;
+# ours are pre-norm, which is why each stack ends with one.)
+
+# %% tags=["plot"]
+plots.diagram(
+    {
+        "source tokens": (0, 0, "data"), "√D · E_s + positions": (0, 1, "layer"),
+        "n × self-attention,\nfeed-forward": (0, 2.2, "attention"), "encoder_norm": (0, 3.3, "norm"),
+        "memory [B, S, D]": (0, 4.3, "data"),
+        "target tokens so far": (4.2, 0, "data"), "√D · E_t + positions": (4.2, 1, "layer"),
+        "n × causal self-att.,\ncross-att., feed-forward": (4.2, 2.2, "attention"), "decoder_norm": (4.2, 3.3, "norm"),
+        "times E_t transposed": (4.2, 4.3, "output"), "logits [B, T, V]": (4.2, 5.3, "data"),
+    },
+    [
+        ("source tokens", "√D · E_s + positions"), ("√D · E_s + positions", "n × self-attention,\nfeed-forward"),
+        ("n × self-attention,\nfeed-forward", "encoder_norm"), ("encoder_norm", "memory [B, S, D]"),
+        ("target tokens so far", "√D · E_t + positions"),
+        ("√D · E_t + positions", "n × causal self-att.,\ncross-att., feed-forward"),
+        ("n × causal self-att.,\ncross-att., feed-forward", "decoder_norm"), ("decoder_norm", "times E_t transposed"),
+        ("times E_t transposed", "logits [B, T, V]"),
+        ("memory [B, S, D]", "n × causal self-att.,\ncross-att., feed-forward", "keys, values"),
+    ],
+    "Encoder and decoder",
+    alt="Two columns of boxes. Left: source tokens, embedding plus positions, n encoder layers, encoder_norm, memory. Right: "
+    "target tokens, embedding plus positions, n decoder layers, decoder_norm, the transposed target embedding, logits. An "
+    "arrow from the memory to the decoder layers carries keys and values.",
+)
+
+# %% [markdown] question="q4_2" sources="002/2.1-shapes 002/2.2-embed 002/2.3-cross 003/2-b-iii"
 # ### The Transformer
 #
-# You have all the layers. The model is the wiring. Write $E_s$ and $E_t$ for the two embedding tables, $D$ for
+# You have all the layers. The model is the wiring, drawn above. Write $E_s$ and $E_t$ for the two embedding tables, $D$ for
 # `d_model`, and $PE$ for the sinusoidal positions, which begin with place 0 on both sides.
 #
 # $$\begin{aligned}
@@ -260,24 +290,30 @@ with after("q4_1"):
 # - **The factor** $\sqrt D$. For the logits, embeddings should be small: entries of variance $1/D$ give
 #   logits of variance about 1, since the normed vector has length about $\sqrt D$. Beside the positions, whose
 #   entries have a root mean square of 0.7, such embeddings would drown. The factor brings their entries back to
-#   variance 1. PyTorch makes `nn.Embedding` with variance 1, so give both tables a standard deviation of
-#   $D^{-1/2}$ yourself; the experiment below shows what happens if you do not.
+#   variance 1. PyTorch makes `nn.Embedding` with variance 1. So it pays to give both tables a standard deviation of
+#   $D^{-1/2}$ when they are made (`nn.init.normal_`). No check asks for it, but the experiment below shows the first
+#   loss of *your* model, and a run that begins ten times too high may end before it has come down.
 
 # %% [markdown]
 # Write `Transformer(src_vocab, tgt_vocab, d_model, n_heads, d_ff, n_layers, dropout=0.0, max_len=512)`:
 #
-# - `encode(src, src_padding=None)`: int64 `[B, S]`, bool `[B, S]` with True = padding, to memory `[B, S, D]`;
+# - `encode(src, src_padding=None)`: int64 `[B, S]`, bool `[B, S]` with True = padding, to memory `[B, S, D]`;{=encode}
 # - `decode(tgt, memory, src_padding=None)`: int64 `[B, T]` and the memory to logits `[B, T, V]`, with $V$ the
-#   number of target words (`tgt_vocab`), where row $t$ depends on the tokens $0, \dots, t$ and on the memory that is not padding;
-# - `forward(src, tgt, src_padding=None)`: both, logits `[B, T, V]`.
+#   number of target words (`tgt_vocab`),{=decode} where row $t$ depends on the tokens $0, \dots, t$ alone {=causal} and on
+#   the memory that is not padding;{=padding}
+# - `forward(src, tgt, src_padding=None)`: both, logits `[B, T, V]`.{=forward}
 #
 # Names, so that weights can be put in: `src_embed` and `tgt_embed` (`nn.Embedding`), `encoder_layers` and
 # `decoder_layers` (`nn.ModuleList` of `n_layers` layers each, pre-norm), `encoder_norm` and `decoder_norm`
-# (`nn.LayerNorm`); a second name for the tied weight is allowed, other parameters are not. The table of
-# positions, for up to `max_len` places, is a **buffer**: it moves with the model to another device or dtype, and
-# is not trained. `dropout` goes to all layers, and, if you like, as in the paper and in our solution, onto the sum of
-# embedding and position. Padding in `tgt` needs no mask (@q3_8 says why). It must agree with `nn.Transformer`, which
-# **you may not use** here, nor `nn.TransformerEncoder`, `nn.TransformerDecoder` or their layers.
+# (`nn.LayerNorm`);{=names} a second name for the tied weight is allowed, other parameters are not.{=tied} The table of
+# positions, for up to `max_len` places,{=max-len} is a **buffer**: it moves with the model to another device or
+# dtype,{=buffer} and is not trained.{=not-trained} `dropout` goes to all layers,{=dropout} and, if you like, as in the
+# paper and in our solution, onto the sum of embedding and position. Padding in `tgt` needs no mask (@q3_8 says why). It
+# must agree with `nn.Transformer`,{=agrees} which **you may not use** here, nor `nn.TransformerEncoder`,
+# `nn.TransformerDecoder` or their layers.{=own-layers}
+#
+# Hidden checks try other sizes as well, an odd `d_model` among them (the sinusoids of @q3_5 know what to do), and a
+# source that is nothing but padding: as on the card, attention to it gives zero.
 #
 # To check yourself: with `Transformer(11, 13, 8, 2, 16, 1)` there are 1,728 trained numbers: $24 \cdot 8 = 192$ in
 # the embeddings, 600 in the encoder layer, 904 in the decoder layer, and 32 in the two norms.
@@ -381,24 +417,33 @@ with after("q4_2", what="comparison"):
 
 # %% [markdown]
 # How large are the logits of a fresh model, and what does it think of a sentence before any training? A model
-# that knows nothing should say so: 36 words, so a cross-entropy near $\ln 36 = 3.58$. Ours begins at 6.1. The reason
-# is the tie: the residual road carries the last word's embedding to the output, where it meets itself, so a fresh
-# model wants to **repeat the word that it has just read**. That is soon unlearned. With embeddings of variance 1 the
-# same opinion is held ten times as firmly, and the loss begins at 61.
+# that knows nothing should say so: 36 words, so a cross-entropy near $\ln 36 = 3.58$. Guess first: where will yours
+# begin, below that, near it, or above? The cell asks your model as you made it, and then with tables of either variance.
 
 # %% tags=["plot"]
 with after("q4_1", "q4_2"):
     batch = make_batches(data.train, pad_batch, teacher_forcing, steps=1)[0]
     src, src_padding, inputs, labels = batch
     first_losses = {}
-    for label, std in (("variance 1 / D", 64**-0.5), ("variance 1", 1.0)):
+    for label, std in (("as you made it", None), ("variance 1 / D", 64**-0.5), ("variance 1", 1.0)):
         seed_everything(0)
         model = build_model(Transformer)
-        for table in (model.src_embed, model.tgt_embed):
+        for table in (model.src_embed, model.tgt_embed) if std else ():
             nn.init.normal_(table.weight, std=std)
         logits = model(src, inputs, src_padding)
         first_losses[label] = F.cross_entropy(logits.mT, labels, ignore_index=PAD).item()
         print(f"{label:15} spread of the logits {logits.std():5.2f}, loss {first_losses[label]:6.2f}")
+    if first_losses["as you made it"] > 20:
+        print("Your first loss is far too high: give both tables a standard deviation of D ** -0.5 when they are made.")
+
+# %% [markdown]
+# <details><summary>What ours did, and why</summary>
+#
+# Ours begins at 6.1. The reason is the tie: the residual road carries the last word's embedding to the output, where it
+# meets itself, so a fresh model wants to **repeat the word that it has just read**. That is soon unlearned. With
+# embeddings of variance 1 the same opinion is held ten times as firmly, and the loss begins at 61.
+#
+# </details>
 
 # %% [markdown]
 # ## Part II. Training
@@ -416,16 +461,18 @@ with after("q4_1", "q4_2"):
 # $$q_v = (1 - \varepsilon)\,[v = y] + \frac{\varepsilon}{V}, \qquad
 # \ell = -\sum_v q_v \log p_v = -(1 - \varepsilon) \log p_y - \frac{\varepsilon}{V} \sum_v \log p_v ,$$
 #
-# where $p$ is the softmax of the logits, and $[v = y]$ is 1 for $v = y$ and 0 otherwise. All words share $\varepsilon$, **the right one too**. By hand, with
+# where $p$ is the softmax of the logits, and $[v = y]$ is 1 for $v = y$ and 0 otherwise. All words share $\varepsilon$,
+# **the right one too**.{=share} By hand, with
 # $V = 4$ and $\varepsilon = 0.1$: the target of the right word is $0.925$, that of each other word $0.025$. If $p$
 # is uniform, $\ell = \ln 4 = 1.386$ for every $\varepsilon$. The smallest possible loss is no longer 0 but the
 # entropy of $q$, here $0.349$.
 #
 # Write `smoothed_loss(logits, labels, pad_id, smoothing=0.1)`: `logits` `[B, T, V]`, `labels` int64 `[B, T]`; one
-# number, a 0-dim tensor with a gradient: the **mean over all real tokens** of the batch (not the mean of the
-# sentences' means), where labels equal to `pad_id` count as nothing. `pad_id` need not be a word of the
-# vocabulary. Logits may be in the thousands. It must agree with `nn.CrossEntropyLoss` with `label_smoothing` and
-# `ignore_index`, so **neither that nor** `F.cross_entropy` **is allowed** in it; `log_softmax` is.
+# number, a 0-dim tensor with a gradient:{=number} the **mean over all real tokens** of the batch (not the mean of the
+# sentences' means),{=mean} where labels equal to `pad_id` count as nothing.{=padding} `pad_id` need not be a word of the
+# vocabulary.{=pad-outside} Logits may be in the thousands.{=large} It must agree with `nn.CrossEntropyLoss` with
+# `label_smoothing` and `ignore_index`,{=agrees} so **neither that nor** `F.cross_entropy` **is allowed** in
+# it;{=by-hand} `log_softmax` is.
 
 # %% question="q4_3" points=8 minutes=20 difficulty=2
 def smoothed_loss(logits: Tensor, labels: Tensor, pad_id: int, smoothing: float = 0.1) -> Tensor:
@@ -444,7 +491,7 @@ def smoothed_loss(logits: Tensor, labels: Tensor, pad_id: int, smoothing: float 
 # %% [markdown] help="q4_3"
 # symptom: Right for smoothing 0, a little off otherwise: the share $\varepsilon$ was given to the $V - 1$ wrong
 # words only. Right without padding only: you divided by B times T. NaN for large logits: `softmax` then `log`.
-# An index error when `pad_id` is -100: `gather` was asked for column -100.
+# An error when `pad_id` is -100: the padded labels were looked up like words.
 #
 # hint: Take the real tokens out first, `logits[labels != pad_id]` is `[n, V]`. Then two means are needed: of the
 # log-probability of the right word, and of all log-probabilities.
@@ -453,7 +500,7 @@ def smoothed_loss(logits: Tensor, labels: Tensor, pad_id: int, smoothing: float 
 # mean of right, minus eps times the mean over everything.
 
 # %% [markdown]
-# Left to right: the targets for a vocabulary of 6 words; and the loss as the right logit grows, the others being
+# Two pictures: the targets for a vocabulary of 6 words; and the loss as the right logit grows, the others being
 # 0 ($V = 36$, as in our German). Without smoothing it falls for ever. With smoothing there is a best logit, and
 # who goes beyond it pays: at $\varepsilon = 0.1$ that is 5.8.
 
@@ -485,8 +532,9 @@ with after("q4_3"):
 # %% [markdown] question="q4_4"
 # ### Warm-up
 #
-# Adam divides by an average of past gradients, and in the first steps there is hardly a past. Large steps on such
-# evidence can spoil a Transformer for good (most of all a post-norm one, @q3_7). The paper of 2017 therefore raises
+# Adam divides each gradient by the root of a running mean of its squares, and in the first steps that mean rests on a
+# handful of batches. Large steps on such evidence can spoil a Transformer for good (most of all a post-norm one,
+# @q3_7). The paper of 2017 therefore raises
 # the rate in a straight line for `warmup` steps, and then lets it fall like one over the root of the step:
 #
 # $$\mathrm{rate}(s) = D^{-1/2} \cdot \min\!\big(s^{-1/2},\; s \cdot w^{-3/2}\big).$$
@@ -494,10 +542,10 @@ with after("q4_3"):
 # At $s = w$ both arms meet, in the peak $(D w)^{-1/2}$. By hand: with $D = 512$ and $w = 4000$, the paper's values,
 # $\mathrm{rate}(1) = 1.75 \cdot 10^{-7}$, the peak is $6.99 \cdot 10^{-4}$, and at step 16,000 it is half of that.
 #
-# Write `noam_rate(step, d_model, warmup)`: one number. Steps count from 1; but schedulers like to ask for step 0,
-# so the answer there must be finite too (0 is the natural one, the value for step 1 is as good).
+# Write `noam_rate(step, d_model, warmup)`: one number.{=rate} Steps count from 1; but schedulers like to ask for step 0,
+# so the answer there must be finite too (0 is the natural one, the value for step 1 is as good).{=zero}
 
-# %% question="q4_4" points=6 minutes=10 difficulty=1
+# %% question="q4_4" points=4 minutes=10 difficulty=1
 def noam_rate(step: int, d_model: int, warmup: int) -> float:
     """The learning rate of Vaswani et al. at a step >= 0."""
     # BEGIN SOLUTION
@@ -536,26 +584,26 @@ with after("q4_4"):
 #
 # One step of training, in the order in which nothing goes wrong:
 #
-# 1. training mode (dropout on), here or at the latest in `fit`;
+# 1. training mode (dropout on), here or at the latest in `fit`;{=mode}
 # 2. forward pass, and the loss;
-# 3. clear the old gradients, whoever left them;
+# 3. clear the old gradients, whoever left them;{=clear}
 # 4. backward pass;
-# 5. **clip**: if the norm $g$ of all gradients together is larger than 1, divide them all by $g$;
-# 6. one step of the optimizer.
+# 5. **clip**: if the norm $g$ of all gradients together is larger than 1, divide them all by $g$;{=clip}
+# 6. one step of the optimizer.{=step}
 #
 # Write
 #
 # - `train_step(model, batch, optimizer, pad_id)`, with `batch = (src, src_padding, inputs, labels)` as @q4_1 makes
 #   them, the first two `[B, S]` and the last two `[B, T]`: one step as above with the loss
-#   `smoothed_loss(logits, labels, pad_id)`, its smoothing at the default (the plain loss is right too). Padding in the
-#   source is where `src_padding` says, and among the labels where `pad_id` stands. It returns that loss, the one
-#   **before** the update, as a Python float. The batch may be on another device than the model:
+#   `smoothed_loss(logits, labels, pad_id)`, its smoothing at the default (the plain loss is right too).{=batch} Padding
+#   in the source is where `src_padding` says, and among the labels where `pad_id` stands.{=padding} It returns that loss,
+#   the one **before** the update, as a Python float.{=float} The batch may be on another device than the model:
 #   `to_device(batch, device)` moves it. On CUDA, run the forward pass and the loss in
 #   `with autocast_for(device):` (bfloat16 there, nothing changed on a CPU).
-# - `fit(model, batches, ...)`: a step for each batch in turn, with a progress bar, and a list of the losses as the
-#   result, one for each step in the order of the batches. The arguments behind `batches` are free as long as they have
-#   defaults; keep those of the stub if you want to use our training cell in Part IV. There, `batches` is a list of
-#   batches, run through `epochs` times; `optimizer=None` means Adam with `betas=BETAS`; and before
+# - `fit(model, batches, ...)`: a step for each batch in turn,{=every-batch} with a progress bar, and a list of the losses
+#   as the result, one for each step in the order of the batches.{=losses} The arguments behind `batches` are free as long
+#   as they have defaults; keep those of the stub if you want to use our training cell in Part IV. There, `batches` is a
+#   list of batches, run through `epochs` times;{=epochs} `optimizer=None` means Adam with `betas=BETAS`; and before
 #   each step the rate of all `optimizer.param_groups` is set to `rate * noam_rate(step, d_model, warmup)`, where steps
 #   count on from `start` (the first is `start + 1`).
 #
@@ -563,7 +611,7 @@ with after("q4_4"):
 # writes beside it.
 #
 # The oldest test of a training loop: **overfit one small batch**. A model that cannot learn eight sentences by
-# heart has an error in it. With label smoothing the loss does not go to 0 but to the entropy of the targets,
+# heart has an error in it.{=by-heart} With label smoothing the loss does not go to 0 but to the entropy of the targets,
 # which is 0.665 for our 36 words.
 
 # %% question="q4_5" points=10 minutes=30 difficulty=2 uses=["q4_1", "q4_2", "q4_3", "q4_4"] limits={"wall": 60}
@@ -635,30 +683,6 @@ with after("q4_1", "q4_2", "q4_3", "q4_4", "q4_5"):
     )
     print(f"loss after 120 steps {losses[-1]:.3f}, least possible {least:.3f}")
 
-# %% [markdown] explain="q4_11" points=3 minutes=8 difficulty=2
-# ### In your own words: the loss that was too good
-#
-# A friend trains a translation Transformer, and is delighted: the loss is at its minimum after a few hundred
-# steps, on held-out sentences too. But decoding gives the same word again and again. It turns out that the
-# decoder was fed the *labels* as inputs (without BOS, not shifted). Explain what the model learned, why the
-# held-out loss did not give it away, and why the shift together with the causal mask prevents it. Say also what
-# remains different between teacher forcing and decoding even when all is right. Five sentences or so.
-#
-# BEGIN SOLUTION
-# With unshifted inputs the word that is asked for at place t stands at place t of the input, which the causal mask
-# allows the decoder to see: it learned to copy its input and needed neither the source nor the earlier words. The
-# held-out loss is computed with the same teacher forcing, so the answer stands in its input there too, and copying
-# works on any sentence. In decoding there is no answer to copy: the model is given the last word, repeats it, and
-# goes on. With the shift, place t sees BOS and the words before t, the causal mask hides all later inputs, and so
-# the next word must be predicted from the prefix and the source. What remains: in training the prefix is always
-# right, in decoding it is the model's own, so after an error the model is in a place that it never saw in
-# training (exposure bias), and a low loss is no proof of good translations: one has to decode.
-#
-# **Rubric.** 1 point: the model learned to copy its input, since the causal mask allows place t to see place t. 1
-# point: held-out loss uses teacher forcing as well, so it contains the answer too; only decoding shows it. 1 point:
-# own prefix against right prefix as the remaining difference.
-# END SOLUTION
-
 # %% [markdown]
 # ## Part III. Decoding
 #
@@ -681,14 +705,22 @@ with after("q4_1", "q4_2", "q4_3", "q4_4", "q4_5"):
 # $$y_{t+1} = \arg\max_v\; \mathrm{logits}_v(y_0 \dots y_t,\ \text{source}), \qquad y_0 = \text{BOS}.$$
 #
 # The sentences of a batch end at different times. The short ones go on being extended until the last has ended,
-# which does no harm, if what comes after the **first** EOS is cut off. You may stop when all have ended: then the
-# number of steps is that of the longest sentence. BOS is a token like any other, should the model find it likeliest.
+# which does no harm, if what comes after the **first** EOS is cut off.{=first-eos} You may stop when all have ended: then
+# the number of steps is that of the longest sentence. BOS is a token like any other, should the model find it
+# likeliest.{=bos-too}
 #
 # By hand: if a model gives the words 7, 8, EOS whatever happens, then `max_len` 5 or 3 gives `[7, 8]` (the third step
 # gave EOS); `max_len` 2 gives `[7, 8]` too, unfinished; `max_len` 1 gives `[7]`.
 #
-# Write `greedy_decode(model, src, src_padding, bos_id, eos_id, max_len)`. It is enough to encode the source
-# once, before the first step (@q4_8 will ask for that).
+# Write `greedy_decode(model, src, src_padding, bos_id, eos_id, max_len)`, in the form above:
+#
+# - the likeliest tokens,{=greedy} as a list of B lists of ints;{=form}
+# - at most `max_len` steps;{=steps}
+# - `None` for `src_padding` means that nothing is padding;{=none-mask}
+# - no sentence notices the others,{=rows} or its padding;{=not-noticed}
+# - the model stays as it was, in evaluation mode.{=model-stays}
+#
+# It is enough to encode the source once, before the first step (@q4_8 will ask for that).
 
 # %% question="q4_6" points=8 minutes=20 difficulty=2 uses=["q4_2"]
 @torch.no_grad()
@@ -732,29 +764,31 @@ def greedy_decode(
 #
 # For one sentence, with the beginnings $h$ of equal length and the sums $s(h)$ of their log-probabilities:
 #
-# 1. extend every living beginning by every word, so that $s(hv) = s(h) + \log p(v \mid h)$;
-# 2. keep the `width` extensions with the largest sums;
+# 1. extend every living beginning by every word, so that $s(hv) = s(h) + \log p(v \mid h)$;{=extend}
+# 2. keep the `width` extensions with the largest sums, whichever beginnings they come from;{=keep}
 # 3. those that end in EOS are finished: put them aside. The rest live on. Stop after `max_len` steps, or when
-#    none lives. (A beam that shrinks or is filled up as hypotheses finish is right too, if it keeps what follows.)
+#    none lives.{=stop} (A beam that shrinks or is filled up as hypotheses finish is right too, and so is one in which
+#    finished hypotheses keep their places beside those that live, if it keeps what follows.)
 #
 # In the end the hypothesis with the best **score** is returned,
 #
 # $$\mathrm{score}(y) = \frac{\sum_t \log p(y_t \mid y_{<t})}{n^{\alpha}},$$
 #
-# where the sum has $n$ terms, that of EOS included if there is one, and $\alpha$ is `length_penalty`. With
+# where the sum has $n$ terms, that of EOS included if there is one, and $\alpha$ is `length_penalty`.{=score} With
 # $\alpha = 0$ it is the plain log-probability, which likes short sentences, since every word costs something;
 # $\alpha = 1$ is the mean for each token. Who competes:
 #
-# - all finished hypotheses that the search has put aside;
-# - those that are **unfinished** after `max_len` steps, with their $n$ = `max_len` terms;
+# - all finished hypotheses that the search has put aside (or still holds);{=finished}
+# - those that are **unfinished** after `max_len` steps, with their $n$ = `max_len` terms;{=unfinished}
 # - **greedy's hypothesis**. A beam may lose it on the way, and then end worse than greedy. With it in the race
-#   the result never scores below greedy's.
+#   the result never scores below greedy's.{=greedy}
 #
-# With `width` 1 the result is greedy's. In the small example (natural logarithms): $\ln 0.20 = -1.609$ against
+# With `width` 1 the result is greedy's.{=width-one} In the small example (natural logarithms): $\ln 0.20 = -1.609$ against
 # $\ln 0.36 = -1.022$.
 #
 # Write `beam_search(model, src, src_padding, bos_id, eos_id, max_len, width, length_penalty)`, with the form of
-# result as in @q4_6. Searching sentence by sentence is fine.
+# result as in @q4_6:{=form} `src_padding` may be `None`,{=none-mask} no sentence notices the others {=rows} or its
+# padding,{=not-noticed} and the model stays as it was.{=model-stays} Searching sentence by sentence is fine.
 
 # %% question="q4_7" points=14 minutes=50 difficulty=4 uses=["q4_2", "q4_6"]
 @torch.no_grad()
@@ -843,7 +877,7 @@ with after("q4_6", "q4_7", what="experiment"):
     for width, alpha in ((1, 0.0), (2, 0.0), (2, 1.0)):
         print(f"width {width}, alpha {alpha:g}:", [names[i] for i in beam_search(*asked, width, alpha)[0]])
 
-# %% [markdown] question="q4_8"
+# %% [markdown] question="q4_8" sources="004/12.7"
 # ### Greedy decoding with a cache
 #
 # `greedy_decode` computes the whole decoder for all words so far, in every step, and throws all but the last row
@@ -859,11 +893,12 @@ with after("q4_6", "q4_7", what="experiment"):
 # 4. $x \leftarrow x + \mathrm{ff}(\mathrm{norm3}(x))$;
 # 5. after the last layer $\mathrm{norm}_d$, logits, argmax.
 #
-# Write `cached_greedy_decode(model, src, src_padding, bos_id, eos_id, max_len)` with exactly the output of @q4_6. It
-# may rely on the names inside the model: those of @q4_2, the layers' `self_attn`, `cross_attn`, `ff`, `norm1`, `norm2`,
+# Write `cached_greedy_decode(model, src, src_padding, bos_id, eos_id, max_len)` with exactly the output of
+# @q4_6,{=same-output} and in the same form: `src_padding` may be `None`,{=none-mask} no sentence notices the others {=rows}
+# or its padding,{=not-noticed} and the model stays as it was.{=model-stays} It may rely on the names inside the model: those of @q4_2, the layers' `self_attn`, `cross_attn`, `ff`, `norm1`, `norm2`,
 # `norm3`, and the attentions' `q_proj`, `k_proj`, `v_proj`, `o_proj`, `n_heads`. Work is counted: the encoder runs
-# once, only the new word goes through the decoder's layers, and the work of a step is linear in what has been
-# written. (Projecting the memory once and not in every step is good to have, and the picture below shows it.)
+# once,{=encoder-once} only the new word goes through the decoder's layers, and the work of a step is linear in what has
+# been written.{=linear} (Projecting the memory once and not in every step is good to have, and the picture below shows it.)
 #
 # For one layer, a source of $S$ words and step $t$ (counted from 1), the multiply-adds times 2 of one sentence are
 # $8D^2 + 4tD$ in self-attention, $4D^2 + 4SD$ in cross-attention, and $4 D d_{ff}$ in the feed-forward part. With
@@ -948,29 +983,29 @@ with after("q4_2", "q4_6", "q4_8"):
     a, b = (costs[name][-1] for name in costs)
     print(f"64 words: {a / 1e6:.1f} million FLOPs without, {b / 1e6:.1f} with a cache, {a / b:.0f} times less")
 
-# %% [markdown] question="q4_9"
+# %% [markdown] question="q4_9" sources="002/MT-3 002/MT-4 003/2-c"
 # ### Where the work goes
 #
 # A translator has three kinds of attention. The source has $M$ words, the target $N$, the width (our $D$) is $k$.
 # Count as in @q2_5: multiply-adds times 2 of all matrix products of one `MultiHeadAttention`, the four projections and the two
-# products, for one sentence and **one** layer; no softmax, no bias; a mask saves nothing. With $T$ queries and $S$
+# products, for one sentence and **one** layer; no softmax, no bias; a mask saves nothing.{=mask} With $T$ queries and $S$
 # keys and values that was
 #
 # $$4\,(T + S)\,k^2 + 4\,T S\,k ,$$
 #
 # for any number of heads. Write
 #
-# - `stack_costs(M, N, k)`: a dict with the keys `"encoder_self"`, `"decoder_self"` and `"cross"`: the FLOPs of one
-#   layer's attention of each kind, when the whole target is processed at once, as in training;
+# - `stack_costs(M, N, k)`: a dict with the keys `"encoder_self"`, `"decoder_self"` and `"cross"`:{=keys} the FLOPs of
+#   one layer's attention of each kind, when the whole target is processed at once, as in training;{=costs}
 # - `extra_cost_for_second_language(M, N, k)`: one number. The same source is to be translated into a second
 #   language, of length $N$ as well, by a decoder with weights of its own, and the encoder's output is at hand.
 #   What must be computed again, out of the three? (So everything that the new decoder's layer computes counts,
-#   its projections of the memory included; what the encoder did does not.)
+#   its projections of the memory included; what the encoder did does not.){=second}
 #
 # To check yourself: $M = 7$, $N = 5$, $k = 12$ gives 10,416 for the encoder's self-attention, and a second language
 # costs 15,552, however much the encoder has cost.
 
-# %% question="q4_9" points=6 minutes=15 difficulty=2
+# %% question="q4_9" points=5 minutes=15 difficulty=2
 def stack_costs(M: int, N: int, k: int) -> dict[str, int]:
     """FLOPs of one layer's attentions, source of length M, target of length N, width k."""
     # BEGIN SOLUTION
@@ -1017,51 +1052,66 @@ with after("q4_9"):
 # ## Part IV. Does it translate?
 #
 # Now the run. The model has the sizes below (`SIZES`), the batches hold 64 pairs, and the 200 last training pairs are
-# kept aside to look at exact match every 25 steps: the share of numbers that come out right to the last token. The
-# run writes a checkpoint each time. If the cell is interrupted and run again, it goes on from the file; to begin
-# anew, set `RESUME = False`. It stops early when, past one half, six looks were no better than the best.
+# kept aside to look at exact match every 25 steps: the share of numbers that come out right to the last token. At each
+# look the run is written down in the folder `hw4_run`, and the best model so far into `hw4_translation.safetensors`. If
+# the cell is interrupted and run again, it goes on from there; of a finished run it shows the same curves again and
+# trains nothing. To begin anew, set `RESUME = False`. It stops early when, past one half, six looks were no better than
+# the best.
 #
-# What to expect: our run took 39 seconds of one core (a loaded laptop may need two minutes). Exact match was 0.005 after
-# 100 steps, 0.615 after 125, 0.955 after 150 and 1.000 after 300; the run stopped by itself after 450 steps. It is
-# repeatable on a CPU: the same seed gives the same numbers, up to the rounding of another machine. This model is too
-# small to keep a GPU busy; the real corpus at the end is not. With `COURSE_FAST=1` in the environment the cell makes 40
-# steps into a file of another name: enough to see that everything runs, and nothing is learned.
+# It takes about 40 seconds of one core (a loaded laptop may need two minutes), and is repeatable on a CPU: the same seed
+# gives the same numbers, up to the rounding of another machine. This model is too small to keep a GPU busy; the real
+# corpus at the end is not. With `COURSE_FAST=1` in the environment the cell makes 40 steps into files of other names:
+# enough to see that everything runs, and nothing is learned.
+#
+# **Predict first.** A number has about eight German words. If each next word comes out right with a chance of 0.9, how many
+# numbers are right to the last token? So will exact match creep up with the loss, or jump?
+#
+# <details><summary>What ours did</summary>
+#
+# Exact match was 0.005 after 100 steps, 0.615 after 125, 0.955 after 150 and 1.000 after 300; the run stopped by itself
+# after 450 steps. ($0.9^8$ is 0.43, and $0.5^8$ is 0.004: it jumps.)
+#
+# </details>
 
 # %% tags=["training"]
 RESUME = True
 younger = young = None  # the model at the looks before and after one number in ten is right, for the pictures below
 with after("q4_1", "q4_2", "q4_3", "q4_4", "q4_5", "q4_6", what="training run"):
-    steps, every, file = (40, 20, Path(f"fast_{CHECKPOINT}")) if fast() else (STEPS, 25, Path(CHECKPOINT))
+    steps, every, kind = (40, 20, "fast_") if fast() else (STEPS, 25, "")
     train, look = data.train[:-200], data.train[-200:]
     batches = make_batches(train, pad_batch, teacher_forcing, steps=steps)
     look_src, look_padding = pad_batch(encode_pairs(look)[0], PAD)
     seed_everything(0)
     model = build_model(Transformer).to(device)
     optimizer = torch.optim.Adam(model.parameters(), betas=BETAS)
-    curves, stop = Curves(), EarlyStop(patience=6, higher=True)
-    start = load_checkpoint(file, model, optimizer) if RESUME and file.exists() else 0
+    run = TrainingRun(f"{kind}hw4_run", f"{kind}{CHECKPOINT}", anew=not RESUME)
+    younger, young = (run.kept(name, copy.deepcopy(model)) for name in ("younger", "young"))
+    curves, stop = run.curves, EarlyStop(patience=6, higher=True)
+    over = [exact > 0.5 and stop(exact) for exact in curves.values.get("exact", [])]  # the looks of an earlier run
+    start = steps if run.finished or any(over) else run.resume(model, optimizer)
     print(f"{SIZES}, {sum(p.numel() for p in model.parameters()):,} weights, beginning at step {start}")
     for done in range(start, steps, every):
         losses = fit(model, batches[done : done + every], optimizer, start=done)
-        outputs = translate(model, greedy_decode, look_src, look_padding)
-        exact = exact_match(outputs, encode_pairs(look)[1])
+        exact = exact_match(translate(model, greedy_decode, look_src, look_padding), encode_pairs(look)[1])
         for step, loss in enumerate(losses, done + 1):
             curves.add(step, loss=loss)
         curves.add(done + every, exact=exact)
-        save_checkpoint(file, model, optimizer, done + every, note=f"exact match {exact:.3f}")
+        save_checkpoint(run.latest, model, optimizer, done + every)
+        run.look(exact, model)  # keeps the best
         if young is None:
             kept = copy.deepcopy(model).eval()
             younger, young = (younger, kept) if exact >= 0.1 else (kept, None)
+            run.keep("young" if young else "younger", kept)
         print(f"step {done + every}: loss {losses[-1]:.3f}, exact match {exact:.3f}")
         if exact > 0.5 and stop(exact):
             break
+    run.finish(model)
     model.eval()
-    if curves.values:
-        curves.plot("loss", title="Learning to translate numbers", ylabel="smoothed loss",
-                    alt="The loss falls from about 6 to below 1 within 150 steps and levels off near its least "
-                    "possible value, 0.665.")
-        curves.plot("exact", title="Right to the last token", ylabel="share of 200 numbers",
-                    alt="Exact match rises from almost nothing after 100 steps to nearly 1 after 200, and stays there.")
+    curves.plot("loss", title="Learning to translate numbers", ylabel="smoothed loss",
+                alt="The loss falls from about 6 to below 1 within 150 steps and levels off near its least "
+                "possible value, 0.665.")
+    curves.plot("exact", title="Right to the last token", ylabel="share of 200 numbers",
+                alt="Exact match rises from almost nothing after 100 steps to nearly 1 after 200, and stays there.")
 
 # %% [markdown] question="q4_10"
 # ### Evaluation
@@ -1079,13 +1129,13 @@ with after("q4_1", "q4_2", "q4_3", "q4_4", "q4_5", "q4_6", what="training run"):
 # and the last two ask sacrebleu.
 #
 # Write `evaluate_translation(model, pairs, ...)`: `pairs` is a list of (source tokens, target tokens), words and not
-# numbers; translate all sources with your `greedy_decode`, turn the outputs into words, and return a dict with the
-# keys `"exact"` (0 to 1), `"bleu"` and `"chrf"` (0 to 100). Further arguments are free if they have defaults; without
-# them the vocabularies are those of the corpus, `vocabularies()`. Dropout is off while you decode
-# (`translate` sees to it, and cuts large sets into pieces).
+# numbers; translate all sources with your `greedy_decode`, turn the outputs into words,{=greedy} and return a dict with
+# the keys {=keys} `"exact"` (0 to 1),{=exact} `"bleu"`{=bleu} and `"chrf"` (0 to 100).{=chrf} Further arguments are free if
+# they have defaults; without them the vocabularies are those of the corpus, `vocabularies()`. Dropout is off while you
+# decode {=dropout} (`translate` sees to it, and cuts large sets into pieces).
 #
-# **How this question is judged.** A small part: the function, on models of known quality. The larger part: that your
-# model *learned*. If you handed in `hw4_translation.safetensors`, it is loaded into your `Transformer` with the sizes
+# **How this question is judged.** A small part: the function, on models of known quality. The larger part, which only
+# hidden checks can try: that your model *learned*.{~learned} If you handed in `hw4_translation.safetensors`, it is loaded into your `Transformer` with the sizes
 # `SIZES`, translates numbers that were not in `data.train` with your `greedy_decode`, and its exact match counts.
 # Without one (or if it does not load, or falls short), your parts train a smaller model for 100 steps on numbers below
 # ten thousand (`train_briefly` in `course_utils/hw4/translation.py`), whose words are numbered anew in each grading, and
@@ -1126,9 +1176,16 @@ def evaluate_translation(
 # The 500 held-out numbers, by the young model (the first that had at least one in ten right) and by the one after the
 # whole run, with a younger one (the look before) for comparison, and some of the young one's errors.
 #
+# Predict before you run it: of the three scores, which will tell the young model from the finished one most clearly, and
+# which least?
+#
+# <details><summary>What ours did</summary>
+#
 # In our run the model of 100 steps has 1.6 percent of the numbers right, a BLEU of 33.7 and a chrF of 69.1. The young one,
 # 25 steps later, has 62.8 percent right, but BLEU 88.5 and chrF 94.0: look at its errors, and you see why. At the end it
 # is 99.2 percent, 99.8 and 99.96.
+#
+# </details>
 
 # %% tags=["training"]
 with after("q4_1", "q4_2", "q4_5", "q4_6", "q4_10", what="evaluation"):
@@ -1165,11 +1222,16 @@ with after("q4_1", "q4_2", "q4_5", "q4_6", what="picture"):
 
 # %% [markdown]
 # **Wider beams.** The younger model is unsure, so it has something to gain. The picture shows the mean score
-# ($\alpha = 1$) of its hypotheses for 30 held-out numbers as the beam grows, and how many of them are right.
+# ($\alpha = 1$) of its hypotheses for 30 held-out numbers as the beam grows, and how many of them are right. Will a
+# wider beam find better scores? And more right numbers? Say what you expect, then run it.
+#
+# <details><summary>What ours did</summary>
 #
 # In our run the score rises from -0.6402 (greedy) to -0.6373 at width 2 and -0.6366 at width 4, and width 8 finds nothing
 # better. And not a single number more is right: it is 1 of 30 at every width. The search did its work, the model does not
 # know better. For the model 25 steps later all four widths give the very same translations.
+#
+# </details>
 
 # %% tags=["training"]
 def scores_of(model: nn.Module, src: Tensor, padding: Tensor, outputs: list[list[int]]) -> Tensor:
@@ -1182,7 +1244,7 @@ def scores_of(model: nn.Module, src: Tensor, padding: Tensor, outputs: list[list
 
 with after("q4_1", "q4_2", "q4_6", "q4_7", what="picture"):
     if younger is None:
-        print("The younger model is there after a run from the start: set RESUME = False above.")
+        print("There is no younger model: the run above had one number in ten right at its first look.")
     else:
         some = data.held_out[:10 if fast() else 30]
         sources, targets = encode_pairs(some)
@@ -1197,29 +1259,6 @@ with after("q4_1", "q4_2", "q4_6", "q4_7", what="picture"):
             alt="The mean score rises from -0.640 at width 1 to -0.637 at widths 2 and 4, and is level from there to 8.",
         )
         print({f"width {w}": f"score {s:.4f}, exact {r:.2f}" for w, s, r in zip(widths, score, right, strict=True)})
-
-# %% [markdown] explain="q4_12" points=3 minutes=8 difficulty=2
-# ### In your own words: three scores, one model
-#
-# A system translates invoices. On a test set it has exact match 0.61, BLEU 93 and chrF 96, and its maker writes
-# "translation quality above 90 percent". Would you let it print the sums? Explain what each score does not see, why a
-# wrong number can cost so little BLEU and chrF, when exact match is too strict to be useful, and why a better
-# *model score* (a wider beam) need not mean a better translation. Five sentences or so.
-#
-# BEGIN SOLUTION
-# No: 39 of 100 outputs differ from the right one, and in a sum every difference is an error of money. BLEU counts shared
-# runs of tokens and chrF shared runs of characters, all with equal weight: *drei* for *vier* changes one token of ten,
-# most runs still match, and the score hardly falls, although the meaning is another number. Neither knows which word
-# matters, and both are averages over the whole set. Exact match sees any difference but not its size, and it is useless
-# where a sentence has many good translations, as ordinary text has: there nearly every output would count as wrong, and
-# BLEU or chrF (with human reading) say more. A wider beam finds outputs that the *model* thinks more likely; where the model
-# is wrong or likes short outputs, the more likely one can be the worse translation, so the score that was searched for
-# and the quality that was wanted are two things.
-#
-# **Rubric.** 1 point: BLEU and chrF weigh all tokens alike and reward overlap, so a single wrong number word costs
-# little. 1 point: exact match is right for numbers and too strict where several translations are good. 1 point: the
-# model's score is not quality (search error against model error, length).
-# END SOLUTION
 
 # %% [markdown]
 # ### A real corpus
@@ -1258,6 +1297,80 @@ else:
                      "German captions into English", alt="The training loss falls, quickly at first, then slowly.")
         test = splits["test"][:100 if fast() else None]
         print({key: round(v, 3) for key, v in evaluate_translation(real, test, german, english, max_len=40).items()})
+
+# %% [markdown]
+# ## Part V. In your own words
+#
+# Three questions for a few sentences each. A person reads them, and a clear reason counts for more than length.
+
+# %% [markdown] explain="q4_11" points=3 minutes=8 difficulty=2
+# ### In your own words: the loss that was too good
+#
+# A friend trains a translation Transformer, and is delighted: the loss is at its minimum after a few hundred
+# steps, on held-out sentences too. But decoding gives the same word again and again. It turns out that the
+# decoder was fed the *labels* as inputs (without BOS, not shifted). What happened, how could the held-out loss stay
+# silent, and would a low loss be enough if all were right? Five sentences or so.
+#
+# BEGIN SOLUTION
+# With unshifted inputs the word that is asked for at place t stands at place t of the input, which the causal mask
+# allows the decoder to see: it learned to copy its input and needed neither the source nor the earlier words. The
+# held-out loss is computed with the same teacher forcing, so the answer stands in its input there too, and copying
+# works on any sentence. In decoding there is no answer to copy: the model is given the last word, repeats it, and
+# goes on. With the shift, place t sees BOS and the words before t, the causal mask hides all later inputs, and so
+# the next word must be predicted from the prefix and the source. What remains: in training the prefix is always
+# right, in decoding it is the model's own, so after an error the model is in a place that it never saw in
+# training (exposure bias), and a low loss is no proof of good translations: one has to decode.
+#
+# **Rubric.** 1 point: the model learned to copy its input, since the causal mask allows place t to see place t. 1
+# point: held-out loss uses teacher forcing as well, so it contains the answer too; only decoding shows it. 1 point:
+# own prefix against right prefix as the remaining difference.
+# END SOLUTION
+
+# %% [markdown] explain="q4_12" points=3 minutes=8 difficulty=2
+# ### In your own words: three scores, one model
+#
+# A system translates invoices. On a test set it has exact match 0.61, BLEU 93 and chrF 96, and its maker writes
+# "translation quality above 90 percent". Would you let it print the sums? Would you judge a translator of novels by the
+# same score, and would a wider beam help either of them? Five sentences or so, with reasons.
+#
+# BEGIN SOLUTION
+# No: 39 of 100 outputs differ from the right one, and in a sum every difference is an error of money. BLEU counts shared
+# runs of tokens and chrF shared runs of characters, all with equal weight: *drei* for *vier* changes one token of ten,
+# most runs still match, and the score hardly falls, although the meaning is another number. Neither knows which word
+# matters, and both are averages over the whole set. Exact match sees any difference but not its size, and it is useless
+# where a sentence has many good translations, as ordinary text has: there nearly every output would count as wrong, and
+# BLEU or chrF (with human reading) say more. A wider beam finds outputs that the *model* thinks more likely; where the model
+# is wrong or likes short outputs, the more likely one can be the worse translation, so the score that was searched for
+# and the quality that was wanted are two things.
+#
+# **Rubric.** 1 point: BLEU and chrF weigh all tokens alike and reward overlap, so a single wrong number word costs
+# little. 1 point: exact match is right for numbers and too strict where several translations are good. 1 point: the
+# model's score is not quality (search error against model error, length).
+# END SOLUTION
+
+# %% [markdown] explain="q4_13" points=3 minutes=10 difficulty=2 sources="001/1.4-a 001/1.4-b 002/2.4-why"
+# ### In your own words: Transformer against RNN
+#
+# A colleague has a translator of 2015: a recurrent encoder, a recurrent decoder, and attention between them, as in
+# homework 1. "Your Transformer has no recurrence, so everything runs in parallel. Attention was the new idea, it sees any
+# distance at no cost, and it scales." Which of these claims hold, in training and in decoding, and what do they cost for $n$
+# words of width $d$? What does self-attention do that a fixed linear layer over the $n$ places does not, and what must a
+# Transformer be given that an RNN has for free? Six sentences or so.
+#
+# BEGIN SOLUTION
+# Parallel is true of training: all places of known sentences are computed in one pass, where an RNN needs $n$ steps one
+# after another. Decoding stays sequential in both, since each word is an input of the next. Attention was not new: the
+# colleague's model has it, between decoder and encoder; new was to use nothing else, also within a sentence. Any two places
+# are one step apart instead of up to $n$, so gradients need not survive a long chain, but this is paid for: each layer
+# costs about $n^2 d$ for the scores and $n d^2$ for the projections, an RNN about $n d^2$, so that long inputs are where a
+# Transformer does *not* scale. Self-attention relates every place to every other with weights that depend on the words
+# themselves; a fixed layer over places mixes all inputs in the same way, and is tied to one length. An RNN reads in order
+# and so knows order; attention does not, and must be given positions (and, in the decoder, a causal mask).
+#
+# **Rubric.** 1 point: parallel in training only, decoding word by word in both. 1 point: path length 1 against $n$, and its
+# price of $n^2 d$ (with the width) for each layer. 1 point: weights that depend on the input, or positions that must be
+# given, or that attention was there before.
+# END SOLUTION
 
 # %% [markdown]
 # ## What to read next

@@ -43,8 +43,7 @@
 # what you might be seeing, then a hint, then the steps in words. Opening it costs nothing. Pictures that
 # need your answers appear as soon as the answers are there.
 #
-# Questions @q5_9 and @q5_10 ask for a few sentences instead of code, and a person reads them. They stand
-# where they belong, so the numbers do not run quite in order.
+# The last three questions, @q5_9 to @q5_11, ask for a few sentences instead of code, and a person reads them.
 #
 # Later questions may use your earlier answers. Where an earlier one is wrong, the later one is judged
 # with ours in its place too, so an error costs its points once.
@@ -103,8 +102,8 @@ from course_utils.hw5.vision import (
     steps_from,
     train_small,
 )
+from course_utils.notebook.runs import TrainingRun
 from course_utils.notebook.training import (
-    Curves,
     EarlyStop,
     autocast_for,
     fast,
@@ -165,9 +164,9 @@ plots.images(
 #
 # Cut an image of $H \times W$ pixels and $C$ channels into squares of $P \times P$ pixels that do not
 # overlap. There are $N = (H/P)(W/P)$ of them. Patch $n$ stands in row $\lfloor n / (W/P) \rfloor$ of the grid
-# and in column $n \bmod (W/P)$: **row-major**, as one reads a page. Inside a patch the numbers are flattened
+# and in column $n \bmod (W/P)$: **row-major**, as one reads a page.{=order} Inside a patch the numbers are flattened
 # as **(channel, row, column)**, the channel outermost, so pixel $(i, j)$ of channel $c$ becomes entry $c P^2
-# + i P + j$ of a vector of length $C P^2$.
+# + i P + j$ of a vector of length $C P^2$.{=inside}
 #
 # By hand: take one channel of 4 rows and 6 columns, where the pixel in row $r$, column $s$ has the value $10r
 # + s$. With $P = 2$ there are 6 patches. The first is $(0, 1, 10, 11)$, the second $(2, 3, 12, 13)$, the
@@ -176,11 +175,12 @@ plots.images(
 #
 # Write
 #
-# - `patchify(images, patch)`: images `[B, C, H, W]` to patches `[B, N, C*patch*patch]`;
-# - `unpatchify(patches, patch, channels, height, width)`: the way back, to `[B, channels, height, width]`.
+# - `patchify(images, patch)`: images `[B, C, H, W]` to patches `[B, N, C*patch*patch]`;{=patchify}
+# - `unpatchify(patches, patch, channels, height, width)`: the way back, to `[B, channels, height, width]`.{=unpatchify}
 #
-# Each is the exact inverse of the other. Images need not be square. A height or width that `patch` does not
-# divide is a `ValueError`, in both functions.
+# Each is the exact inverse of the other.{=inverse} Images need not be square,{=not-square} and may be views of other
+# tensors. A height or width that `patch` does not divide is a `ValueError`, in both functions.{=divides} Gradients flow
+# through both.{=gradients}
 
 # %% question="q5_1" points=8 minutes=20 difficulty=2
 def patchify(images: Tensor, patch: int) -> Tensor:
@@ -233,7 +233,7 @@ with after("q5_1"):
     plots.images({str(n): patches[0, n].reshape(7, 7) for n in range(16)}, "What the model reads",
                  alt="The sixteen squares in two rows, in reading order: some are empty, some hold part of a stroke.")
 
-# %% [markdown] question="q5_2"
+# %% [markdown] question="q5_2" sources="001/1.5-a"
 # ### Where is the convolution in a ViT?
 #
 # A patch becomes a token by one linear map, the same for all patches:
@@ -254,13 +254,14 @@ with after("q5_1"):
 # Write
 #
 # - the module `PatchEmbedding(patch, channels, d_model)` with `forward(images)`: `[B, C, H, W]` to `[B, N,
-#   D]`. Its only parameters are those of `proj`, an `nn.Linear(channels * patch * patch, d_model)`, applied
-#   to the patches of @q5_1 in their order;
-# - `as_convolution(embedding)`: an `nn.Conv2d` that computes the same map. It takes images `[B, C, H, W]` to
-#   `[B, D, H/P, W/P]`, and entry $(r, s)$ of that grid is the token of the patch in row $r$ and column $s$.
-#   Its weights are those of `proj` (copied or shared) in the same dtype and on the same device.
+#   D]`.{=embedding} Its only parameters are those of `proj`, an `nn.Linear(channels * patch * patch, d_model)`,{=proj}
+#   applied to the patches of @q5_1 in their order;{=order} gradients flow back to the images;{=gradients}
+# - `as_convolution(embedding)`: an `nn.Conv2d` that computes the same map, a new one for each embedding.{=convolution} It
+#   takes images `[B, C, H, W]` to `[B, D, H/P, W/P]`, and entry $(r, s)$ of that grid is the token of the patch in row $r$
+#   and column $s$.{=grid} Its weights are those of `proj` (copied or shared) in the same dtype and on the same
+#   device.{=weights}
 
-# %% question="q5_2" points=10 minutes=25 difficulty=2 uses=["q5_1"]
+# %% question="q5_2" points=9 minutes=25 difficulty=2 uses=["q5_1"]
 class PatchEmbedding(nn.Module):
     """One token for each patch, by one linear map: proj."""
 
@@ -326,7 +327,7 @@ with after("q5_1", "q5_2"):
     plots.images({name: maps[i] for i, name in enumerate(filters)}, "and what they see", vmin=-6, vmax=6,
                  alt="Six maps of 7 by 7 values: the first is a coarse image of the digit, the others show edges.")
 
-# %% [markdown] question="q5_3"
+# %% [markdown] question="q5_3" sources="001/1.5-c"
 # ### Positions that stretch
 #
 # Shuffled patches are the same to attention, so each token gets a learned vector for its place: a parameter
@@ -337,18 +338,18 @@ with after("q5_1", "q5_2"):
 # The way out is to remember that the $N$ rows are really a **grid**. Lay them out as an image of `rows` by
 # `cols` pixels with $D$ channels, enlarge that image as one enlarges photographs, and read it off again row
 # by row. We use what the field uses: **bicubic** interpolation, corners not aligned (`align_corners=False`),
-# no antialiasing.
+# no antialiasing.{=bicubic}
 #
 # By hand, for one row of a grid, $D = 1$: two positions $(0, 1)$ stretched to four become $(-0.105, 0.227,
 # 0.773, 1.105)$. (Linear interpolation would give $(0, 0.25, 0.75, 1)$; aligned corners $(0, 0.315, 0.685,
 # 1)$.) A table of equal rows stays as it is, at any size.
 #
 # Write `resize_positions(positions, old_grid, new_grid)`: `positions` is `[1, N, D]` with $N$ the product of
-# `old_grid`; both grids are `(rows, cols)`, and need not be square. The result is `[1, N', D]` with $N'$ the
-# product of `new_grid`, in row-major order. Where the grids agree the result equals the input, number for
-# number. Gradients flow back to the old table.
+# `old_grid`; both grids are `(rows, cols)`, and need not be square.{=not-square} The result is `[1, N', D]` with $N'$ the
+# product of `new_grid`,{=shape} in row-major order.{=row-major} Where the grids agree the result equals the input, number
+# for number.{=identity} Gradients flow back to the old table, as it is at the time of the call.{=gradients}
 
-# %% question="q5_3" points=10 minutes=20 difficulty=2
+# %% question="q5_3" points=8 minutes=20 difficulty=2
 def resize_positions(positions: Tensor, old_grid: tuple[int, int], new_grid: tuple[int, int]) -> Tensor:
     """Positions for another grid: [1, N, D] with N = rows * cols of old_grid -> the same for new_grid; bicubic."""
     # BEGIN SOLUTION
@@ -398,12 +399,13 @@ with after("q5_3"):
         "third, rows of the hill alternate with rows of something else.",
     )
 
-# %% [markdown]
+# %% [markdown] told="000/3-a-fc 000/3-a-cls 000/3-a-gap-map"
 # ## Part II. From tokens to an answer
 #
 # An encoder gives one vector for each patch, and the question is one for the whole image. A linear layer on
-# all $N \cdot D$ numbers would do, but it is large and knows one $N$ only. Three ways accept any number of
-# tokens:
+# all $N \cdot D$ numbers would do, but it is large and knows one $N$ only: with the $N = 49$, $D = 64$ and ten classes of
+# our model it has $49 \cdot 64 \cdot 10 + 10 = 31{,}370$ numbers, where a head on one vector has $650$, and for an image
+# of 32 by 32 pixels it has no weights at all. Three ways accept any number of tokens:
 #
 # - **class token** (`"cls"`): a learned token is put in front of the patches. It has nothing to show, so it
 #   is free to collect, and its output is read. BERT's way, and that of the first ViT;
@@ -412,7 +414,7 @@ with after("q5_3"):
 #   learned query. Big Vision and SigLIP use it (Zhai and others, 2022 and 2023; the idea is from Lee and
 #   others, 2019).
 
-# %% [markdown] question="q5_4"
+# %% [markdown] question="q5_4" sources="000/3-a-gap-map"
 # ### MAP pooling
 #
 # One learned vector, the **probe** $p$, asks all tokens one question. It is the query; the tokens are keys
@@ -421,7 +423,7 @@ with after("q5_3"):
 # $$z = \mathrm{attn}(p,\, X,\, X), \qquad \mathrm{MAP}(X) = z + \mathrm{mlp}(\mathrm{norm}(z)).$$
 #
 # Three things to notice. There is **no residual around the attention**: the probe is a question and not a
-# part of the answer. The result does not depend on the order of the tokens. And if the query is zero ($W_q =
+# part of the answer.{=no-residual} The result does not depend on the order of the tokens. And if the query is zero ($W_q =
 # 0$ and $b_q = 0$), all scores are equal, and $z = W_o (W_v \bar x + b_v) + b_o$ with the mean $\bar x$ of
 # the tokens: average pooling is what a MAP head does when it has no opinion.
 #
@@ -429,8 +431,8 @@ with after("q5_3"):
 # Average pooling gives $1/2$ and $1/2$.
 #
 # Write the module `MAPHead(d_model, n_heads, mlp_ratio=4)` with `forward(x, key_padding_mask=None)`: tokens
-# `[B, N, D]` to `[B, D]`. The mask is bool `[B, N]`, True for padding, and padded tokens have no influence.
-# The parts:
+# `[B, N, D]` to `[B, D]`.{=shape} The mask is bool `[B, N]`, True for padding, and padded tokens have no
+# influence.{=padding} The parts: {=parts}{=probe}{=norm}{=mlp}
 #
 # | name | what |
 # |---|---|
@@ -444,7 +446,7 @@ with after("q5_3"):
 # The last two rows are the exception to our card: published heads were trained with this eps and this GELU,
 # and weights are only worth something in the function that they were trained in. At $z = 1$ the exact GELU is
 # $0.84134$ and the other one $0.84119$. With the published weights under our names your head gives the
-# published result.
+# published result, residual road around the MLP and all.{=residual}
 
 # %% question="q5_4" points=16 minutes=35 difficulty=3
 class MAPHead(nn.Module):
@@ -510,7 +512,33 @@ with after("q5_4"):
         "one over the number of tokens.",
     )
 
-# %% [markdown] question="q5_5"
+# %% [markdown] told="001/1.5-d"
+# The model of the next question with a MAP head, from pixels to an answer. With a class token one more token is put in
+# front of the layers, and read behind the norm; with the average the MAP head is a mean.
+
+# %% tags=["plot"]
+plots.diagram(
+    {
+        "images [B, C, H, W]": (0, 0, "data"), "patches [B, N, C·P·P]": (0, 1, "data"), "embed (linear)": (0, 2, "layer"),
+        "+ positions, resized": (0, 3, "layer"), "n × self-attention,\nfeed-forward": (0, 4.2, "attention"),
+        "norm": (0, 5.3, "norm"), "learned probe": (4.2, 2, "data"), "attention: probe asks,\ntokens answer": (4.2, 3, "attention"),
+        "z + mlp(norm(z))": (4.2, 4.2, "layer"), "head (linear)": (4.2, 5.3, "output"), "logits": (4.2, 6.3, "data"),
+    },
+    [
+        ("images [B, C, H, W]", "patches [B, N, C·P·P]"), ("patches [B, N, C·P·P]", "embed (linear)"),
+        ("embed (linear)", "+ positions, resized"), ("+ positions, resized", "n × self-attention,\nfeed-forward"),
+        ("n × self-attention,\nfeed-forward", "norm"), ("norm", "attention: probe asks,\ntokens answer", "keys, values"),
+        ("learned probe", "attention: probe asks,\ntokens answer", "query"),
+        ("attention: probe asks,\ntokens answer", "z + mlp(norm(z))"), ("z + mlp(norm(z))", "head (linear)"),
+        ("head (linear)", "logits"),
+    ],
+    "A Vision Transformer with a MAP head",
+    alt="Two columns of boxes. Left: images, patches, linear embedding, positions, n encoder layers, norm. From the norm an "
+    "arrow with keys and values goes to the right column: a learned probe asks by attention, then z plus mlp of norm of z, "
+    "a linear head, and the logits.",
+)
+
+# %% [markdown] question="q5_5" sources="001/1.5-d 000/3-a-cls"
 # ### The Vision Transformer
 #
 # All the parts are there:
@@ -519,8 +547,9 @@ with after("q5_4"):
 # \text{norm} \to \text{pool} \to \text{head}.$$
 #
 # Write `ViT(image_size, patch, channels, d_model, n_heads, d_ff, n_layers, n_classes, pool="map")` with
-# `forward(images)`: `[B, C, H, W]` to logits `[B, n_classes]` (no softmax: the loss has it). `image_size` is
+# `forward(images)`: `[B, C, H, W]` to logits `[B, n_classes]` (no softmax: the loss has it).{=shape} `image_size` is
 # the side of the square images that it is made for. Names and details:
+# {=parts}{=cls-only}{=cls}{=map-only}{=layers}{=norm}{=positions}
 #
 # | name | what |
 # |---|---|
@@ -532,10 +561,10 @@ with after("q5_4"):
 # | `map_head` | a `MAPHead(d_model, n_heads)`, only for `pool="map"` |
 # | `head` | `nn.Linear(d_model, n_classes)` |
 #
-# `pool` is `"cls"` (read the class token), `"gap"` (mean of the patch tokens) or `"map"`; anything else is a
-# `ValueError` when the model is made. Images of **another size**, square or not, as long as `patch` divides
-# it, use `resize_positions` to their own grid. A size that `patch` does not divide is a `ValueError`, as in
-# @q5_1.
+# `pool` is `"cls"` (read the class token), `"gap"` (mean of the patch tokens){=gap} or `"map"`;{=map} anything else is a
+# `ValueError` when the model is made.{=unknown-pool} Images of **another size**, square or not, as long as `patch` divides
+# it, use `resize_positions` to their own grid, in every call.{=other-sizes} A size that `patch` does not divide is a
+# `ValueError`, as in @q5_1.{=divides}
 
 # %% [markdown]
 # Starting values are yours to choose, and one choice matters more than one would think: that of the
@@ -624,19 +653,23 @@ with after("q5_1", "q5_2", "q5_3", "q5_4", "q5_5"):
 #
 # A good training loop is short, and it is the same for every classifier and every device. Write
 #
-# - `train_classifier(model, loader, ...)`: trains the model in place. `loader` has a length, and each time
-#   you iterate over it gives one epoch of batches `(images, labels)`, images `[B, C, H, W]`, labels int
-#   `[B]`. The model gives logits; the loss is their cross-entropy with the labels;
+# - `train_classifier(model, loader, ...)`: trains the model in place,{=in-place} all of its parameters.{=parameters}
+#   `loader` has a length, and each time you iterate over it gives one epoch of batches `(images, labels)`, images
+#   `[B, C, H, W]`, labels int `[B]`; every batch is used.{=every-batch} The model gives logits; the loss is their
+#   cross-entropy with the labels;{=loss}
 # - `evaluate(model, loader)`: the **accuracy**, the share of all images whose largest logit is at the right
 #   label, as a number in $[0, 1]$. The last batch may be smaller than the others, so count images and do not
-#   average over batches. The model is in evaluation mode, and no gradients are computed.
+#   average over batches.{=accuracy} The model is in evaluation mode,{=eval-mode} no gradients are computed,{=no-gradients}
+#   and afterwards its weights are what they were, and can be trained further.{=looks} (Which mode it is left in is up to
+#   you: your `train_classifier` sets its own.)
 #
 # What a run should have:
 #
 # - **Device-agnostic**: the model's device is the device of its parameters; batches are moved there
 #   (`to_device` does that, through pinned memory on CUDA). The forward pass stands under
 #   `autocast_for(device)`: bfloat16 on CUDA, nothing special elsewhere.
-# - **Training mode**, whatever the mode that the model came in.
+# - **Training mode** in every step, whatever the mode that the model came in.{=mode}
+# - A gradient of its own for **each step**: old ones are cleared.{=fresh}
 # - An optimizer that suits Transformers. Ours is AdamW with weight decay 0.05, after clipping the gradient
 #   (norm 1). The rate rises over the first tenth of the steps and then falls along a cosine to 0. With `done`
 #   the share of all steps that have been made, ours is `rate * min(10 * done, 1) * (1 + cos(pi * done)) / 2`.
@@ -645,8 +678,8 @@ with after("q5_1", "q5_2", "q5_3", "q5_4", "q5_5"):
 
 # %% [markdown]
 # Which further parameters `train_classifier` has is up to you; **all need defaults**. Where yours has one
-# named `epochs` (or `steps`), the grader says how many it wants; all else is left at your defaults. So choose
-# a default rate that learns: the grader trains your `ViT` of the sizes `SMALL` for 80 steps of 64 images of ten
+# named `epochs` (or `steps`), the grader says how many it wants;{=epochs} all else is left at your defaults. So choose
+# a default rate that learns:{=rate} the hidden checks try it out.{~learned} The grader trains your `ViT` of the sizes `SMALL` for 80 steps of 64 images of ten
 # signs that are drawn anew in each grading, and wants to see that it learned (ours ends at 1.00, guessing would
 # be 0.10, and the bar lies well below what right answers reach). Ours returns the loss of each step, and has
 # two more parameters. The cells below use them where yours has them too:
@@ -749,22 +782,28 @@ with after("q5_1", "q5_2", "q5_3", "q5_4", "q5_5", "q5_6", what="training"):
 # %% [markdown]
 # Now the real one. 3,600 digits are trained on; 400 more are watched while training, for the curve and to
 # stop early when four epochs in a row bring nothing; the 1,000 held-out digits are for the end. Each time a
-# digit is shown it is moved by up to two pixels in each direction (`Shifted`). Without that our model knew
-# all 3,600 by heart after 1,500 steps, and ended at 0.933 on the held-out ones, which is why we added it. So
-# our own figure below is a little flattered: the held-out digits had a say in it.
+# digit is shown it is moved by up to two pixels in each direction (`Shifted`). Predict: a linear classifier on the pixels
+# gets 0.89. How far will the ViT come, and what would it do without the shifts?
+#
+# <details><summary>What ours did</summary>
+#
+# Ours ended at 0.948 on the held-out digits. More epochs may bring more: its training loss was still falling. Without the
+# shifts our model knew all 3,600 by heart after 1,500 steps, and ended at 0.933, which is why we added them. So our own
+# figure is a little flattered: the held-out digits had a say in it.
+#
+# </details>
 #
 # **What to expect.** On a CPU, 16 epochs of 113 steps: ours took 143 seconds of processor time, on one thread
-# of a machine that was busy with other things, and ended at 0.948 on the held-out digits. More epochs may
-# bring more: its training loss was still falling. On a GPU the same cell runs in bfloat16, and
+# of a machine that was busy with other things. On a GPU the same cell runs in bfloat16, and
 # `COURSE_COMPILE=1` in the environment compiles the model first (that takes a while, and pays off in long
 # runs only). `COURSE_DEVICE=cpu` forbids the GPU. You may interrupt the cell: when you run it again it goes
-# on from the last whole epoch. When it has finished, running it again only loads the file; to train anew,
-# delete `hw5_vision.safetensors`.
+# on from the last whole epoch, which lies in the folder `hw5_run`; the best model so far is `hw5_vision.safetensors`. When
+# the run has finished, the cell shows its curves again and trains nothing; to train anew, delete that file.
 
 # %% tags=["training"]
-def fit(train, test, sizes, checkpoint, epochs=EPOCHS):
+def fit(train, test, sizes, checkpoint, folder="hw5_run", epochs=EPOCHS):
     """Train a ViT on these images, with curves, checkpoint and early stop; return it and its held-out accuracy."""
-    device = pick_device()
+    device, kind = pick_device(), "fast_" if fast() else ""
     seed_everything(0)
     model = ViT(**sizes).to(device)
     if os.environ.get("COURSE_COMPILE"):
@@ -772,20 +811,24 @@ def fit(train, test, sizes, checkpoint, epochs=EPOCHS):
     kept = 600 if fast() else len(train.labels) * 9 // 10
     batches = Shifted(loader(train.images[:kept], train.labels[:kept], batch_size=BATCH, device=device))
     watched = loader(train.images[-400:], train.labels[-400:], batch_size=200, shuffle=False)
-    curves, stop = Curves(), EarlyStop(patience=4, higher=True)
+    run = TrainingRun(f"{kind}{folder}", f"{kind}{checkpoint}", anew=fast())
+    curves, stop = run.curves, EarlyStop(patience=4, higher=True)
+    over = any([stop(accuracy) for accuracy in curves.values.get("accuracy", [])])  # the looks of an earlier run
 
     def watch(step):
         accuracy = evaluate(model, watched)
         curves.add(step, accuracy=accuracy)
+        run.look(accuracy, model)  # keeps the best
         return stop(accuracy)
 
-    path = None if fast() else checkpoint  # a hurried model is not worth keeping
-    losses = call(train_classifier, model, batches, epochs=1 if fast() else epochs, checkpoint=path, watch=watch) or []
-    if path and not Path(path).exists():
-        save_checkpoint(path, model)
+    losses = []
+    if not (run.finished or over):
+        epochs = 1 if fast() else epochs
+        losses = call(train_classifier, model, batches, epochs=epochs, checkpoint=str(run.latest), watch=watch) or []
     last = curves.steps.get("accuracy", [len(losses)])[-1]  # greater than their number if the run was resumed
     for step, loss in enumerate(losses, last - len(losses) + 1):
         curves.add(step, loss=loss)
+    run.finish(model)
     return model, curves, evaluate(model, loader(test.images, test.labels, batch_size=250, shuffle=False))
 
 
@@ -793,7 +836,7 @@ with after("q5_1", "q5_2", "q5_3", "q5_4", "q5_5", "q5_6", what="training"):
     model, curves, accuracy = fit(train, test, SIZES, CHECKPOINT)
     print(f"held-out accuracy {accuracy:.3f} (the bar is {BAR})")
     titles = {"loss": "Training loss, mean of 10 steps", "accuracy": "Digits that were not trained on"}
-    for name in curves.values:  # a finished run that was only loaded has none
+    for name in curves.values:
         curves.plot(name, title=titles[name], ylabel=name, smooth=10 if name == "loss" else 1)
 
 # %% [markdown]
@@ -809,7 +852,7 @@ with after("q5_1", "q5_2", "q5_3", "q5_4", "q5_5", "q5_6", what="training"):
         own_train, own_test = own_images(folder)
         _, channels, side, _ = own_train.images.shape
         sizes = SIZES | {"image_size": side, "channels": channels, "n_classes": len(own_train.classes)}
-        _, _, accuracy = fit(own_train, own_test, sizes, "own_images.safetensors", epochs=3)
+        _, _, accuracy = fit(own_train, own_test, sizes, "own_images.safetensors", "own_run", epochs=3)
         print(f"{len(own_train.labels):,} images of {folder}: held-out accuracy {accuracy:.3f}")
     else:
         print("COURSE_IMAGES is not set: no larger set today.")
@@ -838,7 +881,8 @@ with after("q5_1", "q5_2", "q5_3", "q5_4", "q5_5", "q5_6"):
 # %% [markdown]
 # Other resolutions. We enlarge the held-out digits to sides of up to 56 pixels, and shrink them down to 20,
 # and ask the model that only ever saw 28. The positions stretch with the grid. For the second curve the same
-# images are brought back to 28 pixels first: what is lost there was lost by resizing, not by the model.
+# images are brought back to 28 pixels first: what is lost there was lost by resizing, not by the model. Which side of 28
+# will suffer more? Decide before you look.
 
 # %% tags=["plot"]
 def at_size(images: Tensor, side: int) -> Tensor:
@@ -861,14 +905,25 @@ with after("q5_1", "q5_2", "q5_3", "q5_4", "q5_5", "q5_6"):
     )
 
 # %% [markdown]
+# <details><summary>What ours did</summary>
+#
 # It works, and it costs: images twice as large still get about 0.8, images of 20 pixels 0.6. The positions
 # fit, but strokes are now thicker or thinner than any that the embedding has seen. In practice one trains for
 # a little while at the new size, and starts from the stretched positions.
 #
+# </details>
+
+# %% [markdown]
 # Three heads side by side: class token, average and MAP, each in the small model of the grader's run
 # (`SMALL`: patches of 7, 16 tokens, $D = 48$, two layers, 300 steps), trained by your function with its
-# defaults. Over three seeds ours gave 0.921 to 0.930 for the class token, 0.911 to 0.920 for the average and
+# defaults. Write down an order before you run it: which head will be ahead after so short a run, and why?
+#
+# <details><summary>What ours did</summary>
+#
+# Over three seeds ours gave 0.921 to 0.930 for the class token, 0.911 to 0.920 for the average and
 # 0.900 to 0.906 for MAP: in so short a run, the head that has most to learn comes last.
+#
+# </details>
 
 # %% tags=["training"]
 with after("q5_1", "q5_2", "q5_3", "q5_4", "q5_5", "q5_6", what="training"):
@@ -881,31 +936,6 @@ with after("q5_1", "q5_2", "q5_3", "q5_4", "q5_5", "q5_6", what="training"):
                alt="Three bars of held-out accuracy, for class token, average and MAP; in our run all three were "
                "between 0.90 and 0.93.")
 
-# %% [markdown] explain="q5_10" points=3 minutes=8 difficulty=2
-# ### In your own words: is the class token obsolete?
-#
-# A blog says: "The class token was a historical accident. Average pooling is simpler, MAP is better, so
-# nobody should use a class token any more." Comment in about five sentences. A good answer says what each of
-# the three does with the patch tokens, how they are related (which one is a special case of which), what each
-# costs in tokens, work or parameters, and what your own measurement above can and cannot say about "better".
-#
-# BEGIN SOLUTION
-# The average gives every patch the same weight; MAP gives weights that depend on the image, by attention with
-# a learned query, once, on top; the class token takes part in every layer, so it can collect in several
-# rounds, asking a different question each time. The average is (up to linear maps and the MLP) a MAP head
-# whose scores are all equal, so MAP can do what the average does and more. The average costs nothing; the
-# class token costs $D$ parameters and one more token in every layer; the MAP head costs an attention and an
-# MLP of parameters (49,920 of 155,338 in our model), though with one query its work is small. In our runs the
-# class token was ahead of the average and MAP came last, by one or two points, which fits the blog badly; but
-# one budget of 300 steps, one learning rate and 1,000 test images rank nothing for good, and the three models
-# have different sizes. "Obsolete" is too strong: published comparisons found class token and average about
-# equal once the learning rate was tuned for each, and class tokens are in wide use.
-#
-# **Rubric.** 1 point: what the three do (equal weights, learned query once, a token that attends in every
-# layer). 1 point: the average as MAP with equal scores, or a right account of the costs. 1 point: why the
-# claim is too strong: seeds, tuning, different parameter counts, small test set.
-# END SOLUTION
-
 # %% [markdown]
 # ## Part IV. What the model knows beforehand
 #
@@ -914,21 +944,22 @@ with after("q5_1", "q5_2", "q5_3", "q5_4", "q5_5", "q5_6", what="training"):
 # image, and the feature map shifts along). A Vision Transformer has to find both in the data. That is what
 # "inductive bias" means, and it should matter most when data are scarce.
 
-# %% [markdown] question="q5_7"
+# %% [markdown] question="q5_7" sources="000/3-b-bias"
 # ### ViT against CNN, as the training set grows
 #
 # Write
 #
 # - `SmallCNN`: a module that can be made without arguments for our digits (give all its parameters defaults,
 #   such as `SmallCNN(channels=1, n_classes=10)`) with `forward(images)`: `[B, 1, 28, 28]` to logits `[B,
-#   10]`. It has at least two convolutions (`nn.Conv2d`) with a kernel larger than 1, non-linearities, some
-#   pooling or stride, and at most 100,000 parameters. Everything else is yours. Ours: three convolutions of
+#   10]`,{=shape} no probabilities.{=logits} It has at least two convolutions (`nn.Conv2d`) with a kernel larger than
+#   1,{=convolutions} non-linearities,{=non-linear} some pooling or stride,{=pools} and at most 100,000 parameters,{=small}
+#   all of them in use.{=parameters-used} Everything else is yours. Ours: three convolutions of
 #   size 3 with 16, 32 and 32 channels, ReLU after each, max-pooling by 2 after the first two, the maximum of
 #   each channel over all places, and a linear layer; 14,378 parameters, against 69,898 of `ViT(**SMALL)`;
-# - `data_efficiency(sizes)`: for each size $n$ in the list, train a fresh ViT and a fresh `SmallCNN` on the
-#   first $n$ training digits of `mnist5k()`, both for the same number of steps, which is the same at every
-#   size too, and measure their accuracy on held-out digits. Return a dict `{"vit": [...], "cnn": [...]}` of
-#   accuracies, in the order of `sizes`. Use your `ViT(**SMALL)`, `train_classifier` and `evaluate`. With its
+# - `data_efficiency(sizes)`: for each size $n$ in the list, train a fresh {=fresh} ViT and a fresh `SmallCNN`{=both} on the
+#   first $n$ training digits of `mnist5k()`,{=first-n} both for the same number of steps, which is the same at every
+#   size too,{=steps} and measure their accuracy on held-out digits.{=held-out} Return a dict `{"vit": [...], "cnn":
+#   [...]}` of accuracies, in the order of `sizes`.{=result} Use your `ViT(**SMALL)`, `train_classifier` and `evaluate`. With its
 #   defaults, two sizes should take less than a minute on one core: 100 to 150 steps for each model are
 #   enough. `LongEpoch(loader, steps)` is a loader that gives exactly `steps` batches, passing through the
 #   images as often as that takes. Seed before you make a model, so that the experiment can be repeated.
@@ -987,12 +1018,19 @@ def data_efficiency(sizes: list[int], steps: int = 120, seed: int = 0) -> dict[s
 # number of steps, evaluate on the held-out images, append.
 
 # %% [markdown]
-# The experiment. With 50, 200, 800 and 3,200 training digits our CNN got 0.63, 0.77, 0.83 and 0.84 of the
+# The experiment, with 50, 200, 800 and 3,200 training digits. Sketch two curves before you run it: who is ahead where, and
+# do they meet?
+#
+# <details><summary>What ours did</summary>
+#
+# Our CNN got 0.63, 0.77, 0.83 and 0.84 of the
 # held-out ones right, and our ViT, with nearly five times as many parameters, 0.43, 0.63, 0.68 and 0.61. Look
 # at the ViT's last step down. 120 steps of 64 images are a little more than two passes through 3,200 digits,
 # and a hundred and fifty through 50: so perhaps it was the steps that were short there, and not the data.
 # This is one seed and one budget; how would you find out? (Begin with `data_efficiency([3200], steps=300)`,
 # and with other seeds.)
+#
+# </details>
 
 # %% tags=["training"]
 with after("q5_1", "q5_2", "q5_3", "q5_4", "q5_5", "q5_6", "q5_7", what="training"):
@@ -1005,10 +1043,15 @@ with after("q5_1", "q5_2", "q5_3", "q5_4", "q5_5", "q5_6", "q5_7", what="trainin
 
 # %% [markdown]
 # **Equivariance.** We move test digits by some pixels (what leaves at one side comes back at the other;
-# digits have a wide empty border) and ask the models, trained on centred digits only. By three pixels our
-# small ViT fell from 0.90 to 0.52, the CNN from 0.93 to 0.91. The third curve is the large ViT of @q5_6, which
-# saw digits moved by up to two pixels: it holds out for as many, and then falls too. It has learned what it
-# was shown, and not the principle.
+# digits have a wide empty border) and ask the models, trained on centred digits only. The third curve is the large ViT of
+# @q5_6, which saw digits moved by up to two pixels. What will each of the three do at three pixels, and at six?
+#
+# <details><summary>What ours did</summary>
+#
+# By three pixels our small ViT fell from 0.90 to 0.52, the CNN from 0.93 to 0.91. The large ViT holds out for as many
+# pixels as it was shown, and then falls too. It has learned what it was shown, and not the principle.
+#
+# </details>
 #
 # Then the exact statement, on feature maps, for a shift by one patch: does moving the image move the
 # features? We print $\lVert f(\text{shifted } x) - \text{shifted } f(x) \rVert / \lVert f(x) \rVert$. For a
@@ -1077,31 +1120,6 @@ with after("q5_1", "q5_2", "q5_3", "q5_4", "q5_5", "q5_6", "q5_7"):
         "embedding: one patch. ViT after one layer: one bright patch, and a weak pattern over the whole image.",
     )
 
-# %% [markdown] explain="q5_9" points=3 minutes=8 difficulty=3
-# ### In your own words: what was thrown away with the convolution?
-#
-# "A Vision Transformer has no inductive bias, that is why it needs 300 million images." Correct this
-# sentence, in about five sentences. A good answer names what a CNN takes for granted and a ViT does not, uses
-# the experiments above as evidence (equivariance, Jacobian, accuracy over size), says which bias about images
-# a ViT still has, and says what may take the place of the missing bias.
-#
-# BEGIN SOLUTION
-# A CNN takes for granted that neighbouring pixels belong together (locality) and that a pattern means the
-# same everywhere (translation equivariance). In our experiments the Jacobian of its features is exactly zero
-# outside a square, and its accuracy hardly falls when digits are shifted, while each token of the ViT depends
-# on all pixels after one layer and its accuracy falls with a shift of a few pixels; and with few training
-# images the CNN is ahead. But a ViT is not without bias: it cuts the image into patches and uses the same
-# embedding and the same layers for all of them, so up to its positions it is equivariant to any permutation
-# of the patches, shifts by whole patches included; it is the learned positions that break this. The missing
-# knowledge can come from more data, but also from augmentation (shifted copies teach what a CNN is born
-# with), from distillation or from pre-training, so "needs 300 million" is a tendency of one recipe and not a
-# law.
-#
-# **Rubric.** 1 point: locality and translation equivariance, told apart. 1 point: evidence from at least two
-# of the experiments. 1 point: what bias a ViT still has (patches, shared weights, symmetry up to positions),
-# or what replaces the missing one (data, augmentation, distillation).
-# END SOLUTION
-
 # %% [markdown]
 # ## Part V. Where it looks
 #
@@ -1113,13 +1131,13 @@ with after("q5_1", "q5_2", "q5_3", "q5_4", "q5_5", "q5_6", "q5_7"):
 #
 # Attention weights are there for the looking, but a single layer's weights say where *that layer's* tokens
 # come from, and these are mixtures already. **Attention rollout** (Abnar 2020) follows the mixing through all
-# layers. In each layer take the mean of the weights over the heads, $A_l$; the residual road keeps a token in
-# place, so mix with the identity, half and half; and then chain the layers, **later ones from the left**,
+# layers. In each layer take the mean of the weights over the heads, $A_l$;{=heads} the residual road keeps a token in
+# place, so mix with the identity, half and half; and then chain the layers, **later ones from the left**,{=order}
 # since they act last:
 #
 # $$R = \tfrac12 (A_L + I) \cdots \tfrac12 (A_2 + I) \cdot \tfrac12 (A_1 + I).$$
 #
-# Row 0 of $R$ says how much of each input token arrives at the class token. It sums to 1.
+# Row 0 of $R$ says how much of each input token arrives at the class token.{=row} It sums to 1.{=half}
 #
 # By hand, two layers, one head, two tokens: $A_1$ has the rows $(0.5, 0.5)$ and $(0, 1)$, $A_2$ has $(1, 0)$
 # and $(0.5, 0.5)$. Then row 0 of $R$ is $(0.75, 0.25)$. The wrong order gives $(0.8125, 0.1875)$.
@@ -1129,12 +1147,12 @@ with after("q5_1", "q5_2", "q5_3", "q5_4", "q5_5", "q5_6", "q5_7"):
 # Write
 #
 # - `attention_rollout(weights)`: a list, first layer first, of weights `[B, H, N, N]`, to row 0 of $R$, `[B,
-#   N]`;
+#   N]`;{=rollout}
 # - `map_attention(model, images)`: for a `ViT` with `pool="map"` and images `[B, C, H, W]`, the weights of
-#   its MAP head's probe on the patches, **mean over the heads**, `[B, N]` with $N$ the number of patches of
-#   these images (which may have another size than the model was made for). Rows sum to 1. (The weights of
+#   its MAP head's probe on the patches, **mean over the heads**, `[B, N]`{=map} with $N$ the number of patches of
+#   these images (which may have another size than the model was made for).{=other-sizes} Rows sum to 1. (The weights of
 #   each head, `[B, H, N]`, are accepted too.) The model is not changed: it has its weights, its hooks and its
-#   mode as before, and can still be trained.
+#   mode as before, and can still be trained.{=as-before}
 #
 # How to get at weights that `forward` does not return? Either compute the tokens again with the model's
 # parts, or **listen in**: a forward hook is called with every output of a module. The cell below does it for
@@ -1247,7 +1265,7 @@ with after("q5_1", "q5_2", "q5_3", "q5_4", "q5_5", "q5_6", "q5_8"):
 # A word of caution. Such maps show where numbers were *taken from*, and not why the answer is what it is: the
 # tokens at the top have mixed already, values may be large where weights are small, and the MLPs appear
 # nowhere. Here is a test that every map should be put to: erase the patches that it calls important and see
-# whether the answer suffers, more than for patches drawn at random.
+# whether the answer suffers, more than for patches drawn at random. Put the four ways to choose patches in order first.
 
 # %% tags=["plot"]
 def erase(images: Tensor, importance: Tensor, count: int) -> Tensor:
@@ -1274,9 +1292,89 @@ with after("q5_1", "q5_2", "q5_3", "q5_4", "q5_5", "q5_6", "q5_8"):
                  "fastest for the patches with most ink, then for random inked ones, MAP attention and random ones.")
 
 # %% [markdown]
+# <details><summary>What ours did</summary>
+#
 # In ours, erasing 8 patches that the MAP head looked at costs more (0.66 left) than erasing 8 at random
 # (0.77), so the map does say something. But 8 random patches *with ink* cost still more (0.46), and the 8
 # with most ink nearly everything (0.18). So "where it looks" was not "what mattered most".
+#
+# </details>
+
+# %% [markdown]
+# ## Part VI. In your own words
+#
+# Three questions for a few sentences each. A person reads them, and a clear reason counts for more than length.
+
+# %% [markdown] explain="q5_9" points=3 minutes=10 difficulty=3 sources="000/3-b-bias 000/3-b-data"
+# ### In your own words: what was thrown away with the convolution?
+#
+# "A Vision Transformer has no inductive bias. That is why it needs 300 million images, twenty times ImageNet." Correct
+# these two sentences, in about six of your own, with evidence from the experiments above. (ImageNet-1k has 1.28 million
+# images, the larger ImageNet-21k 14.2 million.)
+#
+# BEGIN SOLUTION
+# A CNN takes for granted that neighbouring pixels belong together (locality) and that a pattern means the
+# same everywhere (translation equivariance). In our experiments the Jacobian of its features is exactly zero
+# outside a square, and its accuracy hardly falls when digits are shifted, while each token of the ViT depends
+# on all pixels after one layer and its accuracy falls with a shift of a few pixels; and with few training
+# images the CNN is ahead. But a ViT is not without bias: it cuts the image into patches and uses the same
+# embedding and the same layers for all of them, so up to its positions it is equivariant to any permutation
+# of the patches, shifts by whole patches included; it is the learned positions that break this. The missing
+# knowledge can come from more data, but also from augmentation (shifted copies teach what a CNN is born
+# with), from distillation or from pre-training, so "needs 300 million" is a tendency of one recipe and not a
+# law. And the number is off: 300 million are 234 times the 1.28 million of ImageNet-1k; about twenty (21) is the
+# ratio to ImageNet-21k.
+#
+# **Rubric.** 1 point: locality and translation equivariance, told apart, with evidence from at least two of the
+# experiments. 1 point: what bias a ViT still has (patches, shared weights, symmetry up to positions), or what
+# replaces the missing one (data, augmentation, distillation). 1 point: 234 times ImageNet-1k, 21 times ImageNet-21k.
+# END SOLUTION
+
+# %% [markdown] explain="q5_10" points=3 minutes=8 difficulty=2 sources="000/3-a-cls 000/3-a-gap-map"
+# ### In your own words: is the class token obsolete?
+#
+# A blog says: "The class token was a historical accident. Average pooling is simpler, MAP is better, so
+# nobody should use a class token any more." Comment in about five sentences: is "simpler" right, is "better" right, and
+# what can your own measurement of the three heads say about it?
+#
+# BEGIN SOLUTION
+# The average gives every patch the same weight; MAP gives weights that depend on the image, by attention with
+# a learned query, once, on top; the class token takes part in every layer, so it can collect in several
+# rounds, asking a different question each time. The average is (up to linear maps and the MLP) a MAP head
+# whose scores are all equal, so MAP can do what the average does and more. The average costs nothing; the
+# class token costs $D$ parameters and one more token in every layer; the MAP head costs an attention and an
+# MLP of parameters (49,920 of 155,338 in our model), though with one query its work is small. In our runs the
+# class token was ahead of the average and MAP came last, by one or two points, which fits the blog badly; but
+# one budget of 300 steps, one learning rate and 1,000 test images rank nothing for good, and the three models
+# have different sizes. "Obsolete" is too strong: published comparisons found class token and average about
+# equal once the learning rate was tuned for each, and class tokens are in wide use.
+#
+# **Rubric.** 1 point: what the three do (equal weights, learned query once, a token that attends in every
+# layer). 1 point: the average as MAP with equal scores, or a right account of the costs. 1 point: why the
+# claim is too strong: seeds, tuning, different parameter counts, small test set.
+# END SOLUTION
+
+# %% [markdown] explain="q5_11" points=3 minutes=8 difficulty=2 sources="001/1.5-b 001/1.5-d 000/2-preamble"
+# ### In your own words: what is left of the Transformer of 2017?
+#
+# Put your ViT beside the translation Transformer of homework 4 (or the figure of 2017). A friend says: "A ViT is the
+# encoder, and encoders need no masks." What was taken over, what left out, what changed? When is the friend right about
+# masks, and when not? And why may your model end in logits, without the softmax of the figure? Five sentences or so.
+#
+# BEGIN SOLUTION
+# Taken over is the encoder's layer: multi-head self-attention and a position-wise feed-forward part, each on a residual
+# road. Left out are the decoder, cross-attention and the causal mask, since nothing is generated word by word. Changed are
+# the input (a linear map of patches in place of a table of words), the positions (learned, one for each place of a grid),
+# the norm (before each part, with one at the end), the activation (GELU), and the read-out (class token, average or MAP,
+# and a linear head). There are no masks here because all images of a batch have equally many patches; a padded batch needs
+# one in an encoder too, as BERT's sentences of different lengths do, or images of different sizes in one batch. The largest
+# logit is at the same place with and without a softmax, and the loss takes its own, so that a second one would only flatten
+# it.
+#
+# **Rubric.** 1 point: encoder only, no cross-attention and no causal mask, because nothing is generated. 1 point: masks are
+# absent because all have the same number of tokens; padded batches need them. 1 point: two of the changes (patches,
+# learned positions, pre-norm, GELU, read-out), or the softmax that changes no argmax.
+# END SOLUTION
 
 # %% [markdown]
 # ## What to read next

@@ -55,7 +55,7 @@ def test_new_questions_build_and_are_proved_as_drafts_at_once(tiny: Path, run: R
     assert source.index("## Part I.") < source.index('"q7_1"') and source.index('"q7_3"') < source.index("## What to")
     told = run("verify", "hw7_rope", "--draft")
     assert told.code == 0, told.out + told.err
-    assert re.search(r"q7_2 +30 +3 +2/2 +2/2 +1/1", told.out)
+    assert re.search(r"q7_2 +30 +3 +2/2 +2/2 +2/2 +1/1", told.out)
     suite = "autograder/suites/hw7_rope"
     for place in ("public/test_q7_1.py:1:", "hidden/test_q7_2.py:1:", "mistakes/q7_3.py:3:", "variants/q7_3.py:3:"):
         assert f"MISSING {suite}/{place} TODO" in told.out
@@ -122,7 +122,7 @@ def test_a_draft_is_proved_as_far_as_it_is_there(tiny: Path, run: Run, gone: str
     told = run("verify", "--draft")
     assert told.code == 0, told.out + told.err
     assert re.search(rf"^MISSING solutions/hw9_tiny.py:11: question {words}", told.out, re.MULTILINE)
-    assert re.search(r"q9_2 +40 +2 +4/4 +4/4 +3/3", told.out)
+    assert re.search(r"q9_2 +40 +2 +4/4 +4/4 +4/4 +3/3", told.out)
     assert run("build", "--draft").code == 0
 
 

@@ -132,12 +132,23 @@ def test_numbers_are_written_into_headings_and_references(tiny: Path) -> None:
 def test_a_reference_reaches_other_homeworks(tiny: Path) -> None:
     (tiny / "solutions" / "hw8_other.py").write_text('# %% [markdown] explain="q8_3" points=1\n# ### Why\n')
     edit(tiny, "Return half", "As in @q8_3, return half")
-    assert any("As in 8.3, return half" in cell.source for cell in read(tiny).cells)
+    assert any("As in 8.1, return half" in cell.source for cell in read(tiny).cells)  # the first of its page
+
+
+def test_numbers_follow_the_order_of_the_page_and_ids_do_not(tiny: Path) -> None:
+    path = tiny / "solutions" / "hw9_tiny.py"
+    path.write_text(path.read_text().replace("q9_1", "q9_7").replace("Return half", "Undo @q9_7: return half"))
+    for folder in ("public", "hidden", "mistakes", "variants"):
+        for file in (tiny / "autograder" / "suites" / "hw9_tiny" / folder).glob("*q9_1.py"):
+            file.rename(file.with_name(file.name.replace("q9_1", "q9_7")))
+    texts = [cell.source for cell in read(tiny).cells if cell.kind == "markdown"]
+    assert any(text.startswith("## 9.1 Twice") for text in texts)
+    assert any(text.startswith("## 9.2 Half\nUndo 9.1: return half") for text in texts)
 
 
 def test_a_heading_with_the_number_of_another_question_is_told(tiny: Path) -> None:
     edit(tiny, "# ## Half", "# ## 9.1 Half")
-    with pytest.raises(BadSource, match="hw9_tiny.py:26: the heading says 9.1, but the question is q9_2"):
+    with pytest.raises(BadSource, match="hw9_tiny.py:26: the heading says 9.1, but q9_2 is number 9.2 of"):
         read(tiny)
     edit(tiny, "# ## 9.1 Half", "# ## 9.2 Half")
     assert read(tiny).titles["q9_2"] == "Half"

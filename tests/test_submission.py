@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from autograder import submission as submission_module
 from autograder.answers import another_homework
 from autograder.builder.notebooks import student_cells
 from autograder.homework import Homework, read_homework
-from autograder.submission import BadSubmission, RunCell, definitions_only, parse_submission
+from autograder.submission import BadSubmission, RunCell, definitions_only, parse_submission, with_soft_imports
 
 
 @pytest.fixture
@@ -250,6 +251,44 @@ def test_only_definitions_are_left_of_a_cell(source: str, rest: str) -> None:
 @pytest.mark.parametrize("source", ["import math\nx: int = 1\ndef f(): g()", "f(", "", "f(); " * 50_000, "\ud800"])
 def test_nothing_is_left_out_of_a_cell_without_work_or_out_of_no_python(source: str) -> None:
     assert definitions_only(RunCell("cell", source)) is None
+
+
+def test_an_import_in_vain_does_nothing_and_keeps_its_line() -> None:
+    source = "import math, no_such\nfrom nowhere import (\n    a,\n    b)\ndef f(): return math.pi\n"
+    soft = with_soft_imports(RunCell("cell", source, keep=("f",)))
+    assert soft is not None and soft.keep == ("f",) and soft.source.split("\n")[4] == "def f(): return math.pi"
+    names: dict[str, object] = {}
+    exec(compile(soft.source, "cell", "exec"), names)
+    assert "math" in names and names["f"]() == math.pi
+    assert with_soft_imports(RunCell("cell", "x = 1")) is None
+
+
+def test_what_a_plot_cell_defines_is_there_for_answers_and_its_work_is_not_done(notebook, homework) -> None:
+    source = "from einops import rearrange\ndef helper(x):\n    return x\nhelper(print('slow'))"
+    notebook.cells.append(nbformat.v4.new_code_cell(source, metadata={"tags": ["plot"]}))
+    (cell,) = [cell for cell in parse(notebook, homework).cells if "def helper" in cell.source]
+    assert "rearrange" in cell.source and "slow" not in cell.source
+
+
+@pytest.mark.parametrize("kind", ["markdown", "raw"])
+def test_an_answer_in_a_cell_that_became_text_is_graded_and_told(kind, notebook, homework) -> None:
+    answer(notebook, "q9_1").cell_type = kind
+    submission = parse(notebook, homework)
+    assert keeper(submission.cells, "twice").id == "q9_1"
+    assert [note for note in submission.notes if f"is a {kind} cell" in note]
+
+
+def test_a_cell_that_gives_python_s_names_another_meaning_is_told(notebook, homework) -> None:
+    notebook.cells.append(nbformat.v4.new_code_cell("sum = 0\nlist = [1]"))
+    (note,) = parse(notebook, homework).notes
+    assert "gives `list`, `sum` another meaning, which Python has" in note
+
+
+def test_a_notebook_of_format_3_is_read(notebook, homework) -> None:
+    text = {"code": "input", "markdown": "source"}
+    cells = [{"cell_type": c.cell_type, "metadata": c.metadata, text[c.cell_type]: c.source} for c in notebook.cells]
+    raw = json.dumps({"nbformat": 3, "nbformat_minor": 0, "metadata": {}, "worksheets": [{"cells": cells}]}).encode()
+    assert keeper(parse_submission(raw, ".ipynb", homework).cells, "twice").id == "q9_1"
 
 
 def test_a_percent_file_is_a_submission_too(homework) -> None:

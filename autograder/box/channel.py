@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import socket
 import time
@@ -18,6 +19,7 @@ from autograder.box.server import Server
 from autograder.judge.verdicts import Infrastructure, StudentCrash, StudentTimeout
 
 NO_ANSWER = "Your code sent something that is not an answer."
+WORKED = "Your notebook was at work for more than {:g} seconds."
 PATIENCE = 10  # times its limit that a request may take where the box waits for others on the machine
 
 
@@ -95,7 +97,8 @@ class LoopbackVault:
 
     def answer_box(self, data: bytes) -> bytes:
         """The reply to a request of the server's."""
-        return bytes(self._open().answer_box(data))
+        with _outside_modes():
+            return bytes(self._open().answer_box(data))
 
     def vault(self) -> Channel:
         """None: this is one."""
@@ -119,11 +122,13 @@ class TimeLimit:
     So it is a limit of processor time and sleep, and a busy machine costs nobody anything.
     """
 
-    def __init__(self, wall: float | None, lost: Callable[[], float]) -> None:
-        """`lost` tells how many seconds the box has waited since it was last asked."""
+    def __init__(self, wall: float | None, lost: Callable[[], float], late: StudentTimeout | None = None) -> None:
+        """`lost` tells how many seconds the box has waited since it was last asked; `late` is what is then told."""
         self._lost = lost
         self._wall = wall or 0.0
-        now = time.monotonic()
+        self.late = late or _too_late(wall)
+        self._start = now = time.monotonic()
+        self._forgiven = 0.0
         self._end = None if wall is None else now + wall
         self._last = now + PATIENCE * self._wall
 
@@ -133,10 +138,24 @@ class TimeLimit:
             return None
         while (left := self._end - time.monotonic()) <= 0:
             lost = self._lost() if self._end < self._last else 0.0
+            self._forgiven += lost
             if lost < self._wall / 100:
                 raise TimeoutError
             self._end = min(self._end + lost, self._last)
         return left
+
+    def used(self) -> float:
+        """Seconds from the beginning, but for those that are known to have been lost."""
+        return time.monotonic() - self._start - self._forgiven
+
+
+def waited_for_a_core() -> float:
+    """Seconds that this process was ready to run and had no core; none where the kernel does not tell."""
+    try:
+        with open("/proc/self/schedstat") as file:
+            return int(file.read().split()[1]) / 1e9
+    except (OSError, IndexError, ValueError):
+        return 0.0
 
 
 class SocketChannel:
@@ -148,12 +167,18 @@ class SocketChannel:
         autopsy: Callable[[Exception], Exception] = lambda fault: fault,
         open_vault: Callable[[], Channel] | None = None,
         lost: Callable[[], float] = lambda: 0.0,
+        life: float = math.inf,
     ) -> None:
-        """`autopsy` is told of the first fault and says what the fault really is; `lost` is the deadline's to ask."""
+        """`autopsy` is told of the first fault and says what the fault really is; `lost` is the deadline's to ask.
+
+        `life` is how many seconds all requests together may take.
+        """
         self._socket = connection
         self._autopsy = autopsy
         self._open_vault = open_vault
         self._lost = lost
+        self._life = life
+        self._worked = 0.0
         self._sequence = 0
         self._nonce = b""
         self._talking = False  # with a part that waits for an answer of its own
@@ -162,33 +187,41 @@ class SocketChannel:
 
     def request(self, message: dict[str, Any], *, wall: float | None = None) -> dict[str, Any]:
         """The reply to a message; `StudentTimeout` after `wall` seconds, `StudentCrash` when there is none."""
-        deadline = TimeLimit(wall, self._lost)
-        reply = self._turn(message, wall, deadline)
+        deadline = self._deadline(wall)
+        reply = self._turn(message, deadline)
         while "ask" in reply:
             try:
                 if self.relay is None:
                     raise StudentCrash(NO_ANSWER)
                 told = self.relay(checked_message(reply["ask"]), deadline.left())
             except TimeoutError:
-                self.fault = _too_late(wall)
+                self.fault = deadline.late
                 raise _again(self.fault) from None
             except Exception as fault:
                 self.fault = fault
                 raise
-            reply = self._turn({"told": told}, wall, deadline, again=True)
+            reply = self._turn({"told": told}, deadline, again=True)
+        self._worked += deadline.used()
         return reply
+
+    def _deadline(self, wall: float | None) -> TimeLimit:
+        """Of a request: what it may take, or what is left of the box's life; what was lost does not count for that."""
+        if self._worked > self._life / 2:
+            self._worked = max(self._worked - self._lost(), 0.0)
+        left = max(self._life - self._worked, 1e-3)
+        if left >= (math.inf if wall is None else wall):
+            return TimeLimit(wall, self._lost, _too_late(wall))
+        return TimeLimit(left, self._lost, StudentTimeout(WORKED.format(self._life)))
 
     def talk(self, message: dict[str, Any], *, wall: float | None = None) -> dict[str, Any]:
         """One turn of a conversation with a part over there."""
         deadline = TimeLimit(wall, self._lost)
         sent = {"told": message} if self._talking else {"op": "part", "message": message}
-        reply = self._turn(sent, wall, deadline, again=self._talking)
+        reply = self._turn(sent, deadline, again=self._talking)
         self._talking = "ask" in reply
         return checked_message(reply.get("ask") or reply.get("value"))
 
-    def _turn(
-        self, message: dict[str, Any], wall: float | None, deadline: TimeLimit, again: bool = False
-    ) -> dict[str, Any]:
+    def _turn(self, message: dict[str, Any], deadline: TimeLimit, again: bool = False) -> dict[str, Any]:
         """One frame out and one in; `again` while a request is being answered."""
         if self.fault is not None:
             raise _again(self.fault)
@@ -203,7 +236,7 @@ class SocketChannel:
             self._send(frame, deadline)
             return _open(self._receive(nonce, deadline), nonce, self._sequence)
         except TimeoutError:
-            fault: Exception = _too_late(wall)
+            fault: Exception = deadline.late
         except (EOFError, OSError):
             fault = StudentCrash("The process that ran your code died.")
         except ProtocolError as error:

@@ -2,15 +2,19 @@
 
 `Held` is a tensor as far as code can tell: it has a shape, strides, a dtype and a device that it claims. What is made
 from nothing on that device (`torch.arange`, `torch.zeros`) is asked for as well (`Making`).
+
+Most operations are asked for without waiting: what form a result has follows from the forms of what goes in, so an
+operation whose like was met before waits in a list until something must be known. Only the vault has the last word: it
+makes a result of the form that it was told, or refuses.
 """
 
 from __future__ import annotations
 
 import builtins
+import itertools
 import threading
-import weakref
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from typing import Any
 
@@ -24,7 +28,7 @@ from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_mod
 
 from autograder.box import wire
 from autograder.box.held_numpy import HeldArray
-from autograder.box.operations import is_composite
+from autograder.box.operations import ALGEBRA, PICKING, is_composite, taken_apart
 
 Ask = Callable[[bytes], bytes]
 ERRORS = ("RuntimeError", "IndexError", "ValueError", "TypeError", "NotImplementedError")
@@ -37,8 +41,33 @@ PACKS = "_pack_padded_sequence"  # gives a second tensor that torch keeps on the
 CROSSING = {"index", "index_put", "index_put_", "_index_put_impl_", "_unsafe_index", "_unsafe_index_put", "copy_"}
 UNPACKS = "_pad_packed_sequence"  # writes numbers of its own into a tensor that it has just made
 CROSSING |= {PACKS, UNPACKS}  # operations that take a tensor on the CPU beside one elsewhere
+# Operations that can fail for some numbers: code hears of it at its own line.
+MAY_FAIL = {f"{name}{end}" for name in (PICKING + ALGEBRA).split() for end in ("", "_")}
+MAY_FAIL |= {"nll_loss_forward", "nll_loss2d_forward", "binary_cross_entropy", "multinomial", "_embedding_bag"}
+MAY_FAIL |= {"_assert_async", "_linalg_check_errors", "_embedding_bag_forward_only", "embedding_renorm_", PACKS}
+MAY_FAIL |= {"bernoulli", "bernoulli_", "binomial", "poisson", "normal", "_fused_sdp_choice"}
+MANY = 256  # operations that wait together at most
+KNOWN = 20_000  # forms that are remembered
+PLAIN = {int, float, bool, str, type(None), complex, torch.dtype, torch.layout, torch.memory_format, torch.device}
 WITH_NUMBERS = (torch.tensor, torch.as_tensor, torch.asarray)
 NO_NUMPY = "this call is watched: its tensors have no numbers to give to NumPy. Use torch's functions."
+
+
+_numbers = itertools.count(wire.OWN_NUMBERS)  # that a box gives to results which it does not wait for
+_forms: dict[Any, list[wire.Form3] | None] = {}  # what operations make of what; None: the argument that it changes
+
+
+class Token:
+    """The handles of one tensor share one; with the last of them it goes, and the vault may forget the tensor."""
+
+    __slots__ = ("_gone", "_number")
+
+    def __init__(self, gone: list[int], number: int) -> None:
+        self._gone = gone
+        self._number = number
+
+    def __del__(self) -> None:
+        self._gone.append(self._number)
 
 
 class Held(Tensor):
@@ -48,7 +77,7 @@ class Held(Tensor):
     teller: Teller
     number: int  # of a tensor in the vault
     offset: int  # of its first number in that tensor's memory
-    _kept: Held  # has the vault keep the tensor that `.data` was set to
+    token: Token
     is_view: bool  # worked out here: the vault has only the tensor that it is a view of
 
     @staticmethod
@@ -61,15 +90,23 @@ class Held(Tensor):
         strides: Any,
         offset: int = 0,
         is_view: bool = False,
+        token: Token | None = None,
     ) -> Held:
-        with torch.inference_mode():  # so no gradient can be recorded
+        if torch.is_inference_mode_enabled():
             made = Tensor._make_wrapper_subclass(cls, shape, strides=strides, dtype=dtype, device=teller.device)
+        else:
+            with torch.inference_mode():  # so no gradient can be recorded
+                made = Tensor._make_wrapper_subclass(cls, shape, strides=strides, dtype=dtype, device=teller.device)
         made.teller, made.number, made.offset, made.is_view = teller, number, offset, is_view
-        teller.met(made)
+        made.token = token or Token(teller._gone, number)
         return made
 
-    def __init__(self, *_: Any) -> None:
+    def __init__(self, *_: Any, **__: Any) -> None:
         pass
+
+    def like(self, shape: Any, strides: Any, offset: int, is_view: bool = True) -> Held:
+        """Another handle of the same tensor."""
+        return Held(self.teller, self.number, self.dtype, shape, strides, offset, is_view, self.token)
 
     def told(self) -> msgpack.ExtType:
         """What the vault knows it by."""
@@ -94,7 +131,7 @@ class Held(Tensor):
         other = self.teller.bring(value)
         if (other.shape, other.dtype) != (self.shape, self.dtype) or other.stride() != self.stride():
             raise TypeError("this call is watched: `.data` can be set to a tensor of the same form alone.")
-        self.number, self.offset, self.is_view, self._kept = other.number, other.offset, other.is_view, other
+        self.number, self.offset, self.is_view, self.token = other.number, other.offset, other.is_view, other.token
 
     def tolist(self) -> Any:
         """Reads the numbers out, as far as the watch allows."""
@@ -136,22 +173,12 @@ class Teller:
         self._lock = threading.RLock()
         self.device = torch.device(device)
         self.closed = True
-        self._about: dict[int, int] = {}  # how many handles there are of each tensor
-        self._gone: list[int] = []  # tensors of which there are none any more
+        self._gone: list[int] = []  # tensors of which there are no handles any more
+        self._waiting: list[bytes] = []  # what was asked for and is yet to be sent
+        self._inputs: dict[int, Token] = {}
         self._brought: dict[int, tuple[Any, int, Held]] = {}  # a local tensor's id -> itself, its version, its handle
         self.wholes: set[str] = set()  # operations that were taken apart
         self._taken: list[tuple[nn.Module, str, Tensor]] = []  # what stood in modules before
-
-    def met(self, held: Held) -> None:
-        """Another handle is about; the vault may forget its tensor when the last one goes."""
-        self._about[held.number] = self._about.get(held.number, 0) + 1
-        weakref.finalize(held, self._goes, held.number)
-
-    def _goes(self, number: int) -> None:
-        self._about[number] -= 1
-        if not self._about[number]:
-            del self._about[number]
-            self._gone.append(number)
 
     def run(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         """One operation: its parts where it is made of others, else asked for."""
@@ -163,11 +190,11 @@ class Teller:
         if is_composite(func):
             self.wholes.add(func.overloadpacket.__name__)
             with Making(self):
-                return func.decompose(*args, **kwargs)
+                return taken_apart(func, args, kwargs)
         name = func.overloadpacket.__name__
         if name in SAME_NUMBERS and isinstance(args[0], Held):
             given = args[0]
-            return Held(self, given.number, given.dtype, given.shape, given.stride(), given.offset, given.is_view)
+            return given.like(given.shape, given.stride(), given.offset, given.is_view)
         if name in VIEWS and func._overloadname != "dtype":
             return self._view(func, *args, **kwargs)
         if name == "detach_":
@@ -179,16 +206,32 @@ class Teller:
             if not isinstance(args[0], Held):
                 args = (self.bring(args[0]), *args[1:])
         self._across = name in CROSSING or self.device.type == "cpu"
-        made = self._exchange(["run", name, func._overloadname, self._lowered(args),
-                               self._lowered(kwargs), self._forgotten()])  # fmt: skip
+        forms: list[Any] = [func, torch.get_default_dtype()]
+        request = ["run", name, func._overloadname, self._lowered(args, forms), self._lowered(kwargs, forms)]
+        key = tuple(forms) if _is_foreseeable(func) else None
+        if key is not None and (known := _forms.get(key, _forms)) is not _forms:
+            return self._foreseen(request, known, args)
+        made = self._exchange([*request, self._forgotten()])
         result = self._lift(made, (args, kwargs), func)
+        if key is not None:
+            _remember(key, result, args)
         return (result[0], self.read(result[1])) if name == PACKS else result
+
+    def _foreseen(self, request: list[Any], known: Any, args: Any) -> Any:
+        """The result of an operation that is asked for later."""
+        if known is None:
+            self._later([*request, self._forgotten(), []])
+            return args[0]
+        made = [(next(_numbers), *form) for form in known]
+        self._later([*request, self._forgotten(), [wire.expected(*one) for one in made]])
+        results = tuple([Held(self, *one) for one in made])
+        return results if len(results) > 1 else results[0]
 
     def _view(self, func: Any, held: Held, *args: Any, **kwargs: Any) -> Any:
         """A view, or several, without asking: shapes and strides say it all."""
         form = held.dtype, tuple(held.shape), held.stride(), held.offset
         made = _viewed(func, *form, _hashable(args), _hashable(tuple(kwargs.items())))
-        views = [Held(self, held.number, held.dtype, *one, True) for one in made]
+        views = [held.like(*one) for one in made]
         return views if _gives_many(func) else views[0]
 
     def read(self, held: Held) -> Tensor:
@@ -207,13 +250,18 @@ class Teller:
         version = tensor._version if not tensor.is_inference() else -1
         if known is not None and known[0] is tensor and known[1] == version and version >= 0:
             return known[2]
-        held = self._new(self._exchange(["bring", wire.numbers(_plain(tensor))]).data)
+        held = self._put("bring", tensor)
         self._brought[id(tensor)] = (tensor, version, held)
         return held
 
     def own(self, tensor: Tensor) -> Held:
         """A parameter or buffer put into the vault."""
-        return self._new(self._exchange(["own", wire.numbers(_plain(tensor))]).data)
+        return self._put("own", tensor)
+
+    def _put(self, how: str, tensor: Tensor) -> Held:
+        tensor, number = _plain(tensor).contiguous(), next(_numbers)
+        self._later([how, wire.numbers(tensor), number])
+        return Held(self, number, tensor.dtype, tensor.shape, tensor.stride())
 
     def indices(self, index: Any) -> Any:
         """An index with its lists brought in: where a device is claimed, torch would lose their numbers."""
@@ -255,38 +303,67 @@ class Teller:
 
     def held(self, number: int, dtype: torch.dtype, shape: Any, strides: Any) -> Held:
         """A tensor that the judge has put in."""
-        return Held(self, number, dtype, shape, strides)
+        token = self._inputs.setdefault(number, Token([], number))
+        return Held(self, number, dtype, shape, strides, token=token)
 
     def _forgotten(self) -> list[int]:
-        gone, self._gone = self._gone, []
+        gone = self._gone[:]
+        del self._gone[: len(gone)]
         return gone
+
+    def _later(self, request: Any) -> None:
+        """Ask for something together with what is asked next."""
+        with self._lock:
+            self._waiting.append(msgpack.packb(request, default=wire.plain))
+            if len(self._waiting) >= MANY or len(self._waiting[-1]) > wire.MAX_BYTES // MANY:
+                self.flush()
+
+    def flush(self) -> None:
+        """Send what waits."""
+        with self._lock:
+            if self._waiting:
+                self._send(b"")
 
     def _exchange(self, request: Any) -> Any:
         with self._lock:
-            reply = msgpack.unpackb(self._ask(msgpack.packb(request, default=wire.plain)), ext_hook=msgpack.ExtType)
+            return self._send(msgpack.packb(request, default=wire.plain))
+
+    def _send(self, last: bytes) -> Any:
+        """The reply to a request, behind all that wait."""
+        waiting, self._waiting = self._waiting, []
+        reply = msgpack.unpackb(self._ask(b"".join((*waiting, last))), ext_hook=msgpack.ExtType)
         if reply[0] is not True:
             kind = reply[1] if reply[1] in ERRORS else "RuntimeError"
             raise getattr(builtins, kind)(reply[2])
         return reply[1]
 
-    def _lowered(self, value: Any) -> Any:
-        if isinstance(value, Held):
-            return value.told()
+    def _lowered(self, value: Any, forms: list[Any]) -> Any:
+        """A value for the vault; `forms` gathers all that the form of a result can follow from."""
+        kind = type(value)
+        if kind in PLAIN:
+            forms += (kind, value)
+            return msgpack.ExtType(wire.DEVICE, b"") if kind is torch.device else value
         if isinstance(value, Tensor):
-            if value.dim() and not self._across:
-                raise RuntimeError(
-                    f"Expected all tensors to be on the same device, but found at least two devices, {self.device} "
-                    f"and {value.device}!"
-                )
-            return self.bring(value).told()
-        if isinstance(value, torch.device):
-            return msgpack.ExtType(wire.DEVICE, b"")
+            if isinstance(value, Held):
+                held = value
+            else:
+                if value.dim() and not self._across:
+                    raise RuntimeError(
+                        f"Expected all tensors to be on the same device, but found at least two devices, {self.device} "
+                        f"and {value.device}!"
+                    )
+                held = self.bring(value)
+            forms += (held.dtype, held.shape, held.stride())
+            return held.told()
         if isinstance(value, list | tuple):
-            return [self._lowered(item) for item in value]
+            forms += (list, len(value))
+            return [self._lowered(item, forms) for item in value]
         if isinstance(value, dict):
-            return {key: self._lowered(item) for key, item in value.items()}
+            forms += (dict, *value)
+            return {key: self._lowered(item, forms) for key, item in value.items()}
         if isinstance(value, torch.Generator):
             raise TypeError("this call is watched: its random numbers come from torch's own generator.")
+        forms.append(object())  # like no other
         return value
 
     def _lift(self, value: Any, given: Any, func: Any) -> Any:
@@ -318,12 +395,15 @@ class Making(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
+        for value in args:
+            if isinstance(value, Held):
+                return self._teller.run(func, args, kwargs)
         leaves = wire.leaves((args, kwargs))
         if any(isinstance(leaf, Held) for leaf in leaves):
             return self._teller.run(func, args, kwargs)
         if is_composite(func):
             with self:
-                return func.decompose(*args, **kwargs)
+                return taken_apart(func, args, kwargs)
         here = self._teller.device
         name = func.overloadpacket.__name__
         if any(isinstance(leaf, Tensor) for leaf in leaves):
@@ -383,14 +463,23 @@ def watching(teller: Teller) -> Iterator[None]:
         return array.held if isinstance(array, HeldArray) else from_numpy(array)
 
     teller.closed = False
+    one_dnn = torch._C._get_mkldnn_enabled()
+    torch._C._set_mkldnn_enabled(False)  # recurrent layers step by step
     torch.backends.mha.set_fastpath_enabled(False)  # not by one operation that would hide all others, nor is attention
     torch.from_numpy = from_held  # type: ignore[assignment]  # no mode hears of it
     torch.__future__.set_overwrite_module_params_on_conversion(True)  # a handle cannot become one of another dtype
     try:
-        with torch.inference_mode(), sdpa_kernel(SDPBackend.MATH), Making(teller), Bringing(teller):
-            yield
+        try:
+            with torch.inference_mode(), sdpa_kernel(SDPBackend.MATH), Making(teller), Bringing(teller):
+                yield
+        except BaseException:
+            with suppress(RuntimeError, IndexError, ValueError, TypeError):  # what went wrong first is told
+                teller.flush()
+            raise
+        teller.flush()
     finally:
         teller.closed = True
+        torch._C._set_mkldnn_enabled(one_dnn)
         torch.backends.mha.set_fastpath_enabled(fast)
         torch.from_numpy = from_numpy
         torch.__future__.set_overwrite_module_params_on_conversion(not in_place)
@@ -408,6 +497,25 @@ def _viewed(
 
 
 @lru_cache(maxsize=4096)
+def _is_foreseeable(func: Any) -> bool:
+    """Whether the form of what it gives follows from the forms of what it is given, whatever the numbers are."""
+    tags = {torch.Tag.dynamic_output_shape, torch.Tag.data_dependent_output}
+    tensors = [str(value.type) == "Tensor" for value in func._schema.returns]
+    return bool(tensors) and all(tensors) and not tags & {*func.tags} and func.overloadpacket.__name__ not in MAY_FAIL
+
+
+def _remember(key: Any, result: Any, args: Any) -> None:
+    """What form a result has, for the next operation like this one."""
+    if len(_forms) >= KNOWN:
+        _forms.clear()
+    results = result if isinstance(result, tuple) else (result,)
+    if len(results) == 1 and args and result is args[0]:
+        _forms[key] = None
+    elif all(isinstance(one, Held) and not any(one is given for given in args) for one in results):
+        _forms[key] = [(one.dtype, tuple(one.shape), one.stride()) for one in results]
+
+
+@lru_cache(maxsize=4096)
 def _gives_many(func: Any) -> bool:
     return [str(value.type) for value in func._schema.returns] == ["List[Tensor]"]
 
@@ -422,6 +530,8 @@ def _makes(func: Any) -> bool:
 
 
 def _teller_of(args: Any, kwargs: Any) -> Teller:
+    if args and isinstance(args[0], Held):
+        return args[0].teller
     return next(x.teller for x in wire.leaves((args, kwargs)) if isinstance(x, Held))
 
 

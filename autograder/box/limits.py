@@ -11,7 +11,8 @@ MB = 2**20
 class Limits:
     """Time in seconds, sizes in bytes; what a box uses beyond them ends it, never the judge.
 
-    Of a call or a cell the time counts in which the box was at work or asleep, and not what it waited for a core.
+    Of a call, a cell, a box or a submission the time counts in which a box was at work or asleep, and not what it has
+    waited for a core: a busy machine costs nobody anything.
     """
 
     wall: float = 10.0  # one call

@@ -7,43 +7,59 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import warnings
+from collections.abc import Iterable
 from typing import Any
 
 import torch
 
 TOLD = "autograd is switched off here"
 ENTRIES = ("run_backward", "queue_callback")
-COMPILERS = (  # code of torch's own language could ask for gradients, too
-    *("_jit_script_compile", "_create_function_from_trace", "_create_method_from_trace"),
-    *("_jit_script_class_compile", "CompilationUnit", "import_ir_module", "import_ir_module_from_buffer"),
+# Code of torch's own language could ask for gradients, too, and so could operations that are looked up by name.
+COMPILERS = (
+    "_jit_",
+    "_create_",
+    "_load_",
+    "_import_ir",
+    "import_ir",
+    "_compile",
+    "_get_operation",
+    "_pickle_load",
+    "_dispatch_library",
 )
-OPERATIONS = (  # the engine's own, and derivatives that are ready made
-    *("_backward", "_make_dual", "_fw_primal", "native_layer_norm_backward", "native_batch_norm_backward"),
-    *("native_group_norm_backward", "_softmax_backward_data", "_log_softmax_backward_data"),
-)
-
-_kept: list[Any] = []  # registrations end when they are forgotten
+BESIDES = ("CompilationUnit", "parse_ir", "Graph", "_distributed_autograd", "ScriptFunction", "ScriptModule")
+CALL = 16 * ctypes.sizeof(ctypes.c_void_p)  # where a type has its `tp_call`
+OPERATIONS = {"_backward", "_make_dual", "_fw_primal"}  # besides derivatives that are ready made, known by their names
 
 
 def take_out_autograd() -> None:
     """From here on this process can compute no gradient, forward or backward, by torch's own means."""
-    engine = type(torch.autograd.Variable._execution_engine).__mro__
-    for kind in engine:
-        names = gc.get_referents(vars(kind))[0] if kind is not object else {}
-        for name in ENTRIES:
-            names.pop(name, None)
-        ctypes.pythonapi.PyType_Modified(ctypes.py_object(kind))
-    for name in COMPILERS:
-        if hasattr(torch._C, name):
+    library = torch._C._dispatch_library("IMPL", "aten", "", __file__, 0)
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(library))  # registrations end with it, and nobody is to find it
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for full in torch._C._dispatch_get_all_op_names():
+            space, _, name = full.partition("::")
+            if space == "aten" and ("backward" in name or name.partition(".")[0] in OPERATIONS):
+                for key in ("CompositeImplicitAutograd", "CPU", "AutogradCPU"):
+                    library.impl(name, key, _refuse)
+    for kind in type(torch.autograd.Variable._execution_engine).__mro__[:-1]:
+        _take_out(kind, ENTRIES)
+    for kind in vars(torch._C._functions).values():
+        if isinstance(kind, type):  # a step of the graph: whoever calls one by one needs no engine
+            ctypes.c_void_p.from_address(id(kind) + CALL).value = None
+            _take_out(kind, ("__call__",))
+    for name in list(vars(torch._C)):
+        if name.startswith(COMPILERS) or name in BESIDES:
             delattr(torch._C, name)
-    library = torch.library.Library("aten", "IMPL")
-    for name in OPERATIONS:
-        for key in ("CompositeImplicitAutograd", "CPU", "AutogradCPU"):
-            try:
-                library.impl(name, _refuse, key)
-            except RuntimeError:  # not every operation may be replaced at every key
-                continue
-    _kept.append(library)
+
+
+def _take_out(kind: type, names: Iterable[str]) -> None:
+    """Take entries out of a type that Python does not let anybody change."""
+    entries = gc.get_referents(vars(kind))[0]
+    for name in names:
+        entries.pop(name, None)
+    ctypes.pythonapi.PyType_Modified(ctypes.py_object(kind))
 
 
 def _refuse(*_: Any, **__: Any) -> Any:

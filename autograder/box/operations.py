@@ -7,6 +7,7 @@ They compute: none reads a file, loads code, registers anything, or reaches memo
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -35,7 +36,7 @@ bitwise_or bitwise_right_shift bitwise_xor ceil celu clamp clamp_max clamp_min c
 elu eq erf erfc erfinv exp exp2 expm1 fill floor floor_divide fmax fmin fmod frac frexp gcd ge gelu glu gt hardshrink
 hardsigmoid hardswish hardtanh heaviside hypot i0 igamma igammac isinf isnan isneginf isposinf lcm ldexp le leaky_relu
 lerp lgamma log log10 log1p log2 log_sigmoid_forward logaddexp logaddexp2 logical_and logical_not logical_or
-logical_xor logit lt masked_fill maximum minimum mish mul mvlgamma nan_to_num ne neg nextafter polygamma pow
+logical_xor logit lt masked_fill maximum minimum mish mul nan_to_num ne neg nextafter polygamma pow
 _prelu_kernel rad2deg reciprocal relu remainder round rsqrt rsub sgn sigmoid sign signbit silu sin sinc sinh softplus
 softshrink special_entr special_erfcx special_i0e special_i1 special_i1e special_log_ndtr special_ndtri
 special_xlog1py special_zeta sqrt sub tan tanh threshold trunc where xlogy zero
@@ -43,12 +44,12 @@ special_xlog1py special_zeta sqrt sub tan tanh threshold trunc where xlogy zero
 REDUCING = """
 _aminmax _assert_async _is_all_true _is_any_true
 _linalg_check_errors _local_scalar_dense _log_softmax _logcumsumexp _safe_softmax
-_softmax all amax amin aminmax any argmax argmin count_nonzero cummax cummin _cummax_helper _cummin_helper cumprod
-cumsum dist equal histc kthvalue logcumsumexp logsumexp max mean median min mode nanmedian nansum norm prod sort std
+_softmax all amax amin aminmax any argmax argmin count_nonzero cummax cummin cumprod
+cumsum dist equal histc kthvalue logcumsumexp logsumexp max mean median min mode nansum norm prod sort std
 std_mean sum topk trace var var_mean linalg_vector_norm
 """
 PRODUCTS = """
-_addmm_activation _cdist_forward _euclidean_dist _int_mm _pdist_forward _trilinear addbmm addmm addmv addr baddbmm bmm
+_cdist_forward _euclidean_dist _pdist_forward _trilinear addbmm addmm addmv addr baddbmm bmm
 dot linalg_cross mm mv vdot
 """
 PICKING = """
@@ -58,17 +59,17 @@ repeat_interleave scatter scatter_add scatter_reduce searchsorted take unique_co
 """
 LAYERS = """
 _adaptive_avg_pool2d _adaptive_avg_pool3d _convolution _embedding_bag _embedding_bag_forward_only _fused_sdp_choice
-_native_batch_norm_legit _native_batch_norm_legit_no_training _slow_conv2d_forward _upsample_bicubic2d_aa
-_upsample_bilinear2d_aa _upsample_nearest_exact1d _upsample_nearest_exact2d _weight_norm_interface adaptive_max_pool2d
+_slow_conv2d_forward _upsample_bicubic2d_aa
+_upsample_bilinear2d_aa _upsample_nearest_exact1d _upsample_nearest_exact2d adaptive_max_pool2d
 affine_grid_generator avg_pool2d avg_pool3d binary_cross_entropy binary_cross_entropy_with_logits col2im convolution
 conv_tbc embedding_renorm grid_sampler_2d huber_loss im2col max_pool2d_with_indices max_pool3d_with_indices
-mkldnn_rnn_layer mse_loss native_batch_norm native_dropout native_group_norm native_layer_norm nll_loss2d_forward
+mse_loss native_batch_norm native_dropout native_group_norm native_layer_norm nll_loss2d_forward
 nll_loss_forward renorm slow_conv_dilated2d slow_conv_transpose2d smooth_l1_loss soft_margin_loss upsample_bicubic2d
 upsample_bilinear2d upsample_linear1d upsample_nearest1d upsample_nearest2d
 """
 RANDOM = """
-bernoulli binomial cauchy exponential geometric log_normal multinomial normal normal_functional poisson rand rand_like
-randint randint_like randn randn_like random randperm rrelu_with_noise uniform
+bernoulli cauchy exponential geometric log_normal multinomial normal normal_functional poisson rand rand_like
+randint randint_like randn randn_like randperm rrelu_with_noise uniform
 """
 ALGEBRA = """
 _fft_c2c _fft_c2r _fft_r2c _linalg_det _linalg_eigh _linalg_eigvals _linalg_slogdet _linalg_solve_ex _linalg_svd
@@ -96,3 +97,10 @@ def is_allowed(func: Any) -> bool:
 def is_composite(func: Any) -> bool:
     """Whether it is made of other operations, which a box asks for one by one."""
     return bool(torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), "CompositeImplicitAutograd"))
+
+
+def taken_apart(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """What an operation that is made of others gives, its parts run one by one."""
+    if func is torch.ops.aten.matmul.default and args[0].dim() > 1 < args[1].dim():  # what torch has in Python is slow
+        return func._op_dk(torch._C.DispatchKey.CompositeImplicitAutograd, *args, **kwargs)
+    return func.decompose(*args, **kwargs)

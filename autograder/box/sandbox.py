@@ -12,7 +12,7 @@ import os
 import signal
 import socket
 
-from autograder.box.channel import Channel, SocketChannel
+from autograder.box.channel import WORKED, Channel, SocketChannel
 from autograder.box.keeper import STARTED, STRONG, Keeper, ZygoteLost, available, pick, trouble
 from autograder.box.limits import MB, Limits
 from autograder.judge.verdicts import Infrastructure, StudentCrash, StudentMemory, StudentTimeout
@@ -37,7 +37,7 @@ class Box:
             self._way_to_vault, box_end = socket.socketpair()
         other = box if box is not None else box_end
         self._waited = 0.0
-        self.channel = SocketChannel(ours, self._autopsy, self._open_vault, self._lost)
+        self.channel = SocketChannel(ours, self._autopsy, self._open_vault, self._lost, limits.wall_box)
         try:
             keeper.open(self._serial, limits.as_dict(), theirs, other, vault=box is not None)
         except BaseException:
@@ -68,6 +68,13 @@ class Box:
         except ZygoteLost:  # as the next request will find
             return 0.0
         return self._waited - before + (self._vault._lost() if self._vault is not None else 0.0)
+
+    def waited(self) -> float:
+        """Seconds that this box and its vault have waited for a core."""
+        try:
+            return self._keeper.waited(self._serial) + (self._vault.waited() if self._vault is not None else 0.0)
+        except ZygoteLost:
+            return 0.0
 
     def close(self) -> None:
         """End it, with all its processes and files."""
@@ -101,7 +108,7 @@ class Box:
         if ending.reason == "cpu":
             return StudentTimeout(f"Your code used more than {self._limits.cpu} seconds of processor time.")
         if ending.reason == "wall":
-            return StudentTimeout(f"Your notebook was at work for more than {self._limits.wall_box:g} seconds.")
+            return StudentTimeout(WORKED.format(self._limits.wall_box))
         if ending.reason == "processes":
             return StudentCrash(f"Your code started more than {self._limits.processes} processes.")
         if ending.reason == "disk":

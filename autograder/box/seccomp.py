@@ -13,14 +13,16 @@ class _Machine(NamedTuple):
     audit: int  # what the kernel calls the architecture
     clone: int
     mmap: int
+    read_with_flags: int  # preadv2
+    execute: tuple[int, ...]  # execve, execveat
     refused: tuple[int, ...]
 
 
-# The same on every machine: io_uring, the newer mount calls, pidfd_getfd, memfd_secret.
-_EVERYWHERE = (425, 426, 427, 428, 429, 430, 431, 432, 433, 438, 442, 447)
+# The same on every machine: io_uring, the newer mount calls, pidfd_getfd, memfd_secret, cachestat.
+_EVERYWHERE = (425, 426, 427, 428, 429, 430, 431, 432, 433, 438, 442, 447, 451)
 _MACHINES = {  # both lists in the same order
     "x86_64": _Machine(
-        0xC000003E, 56, 9,
+        0xC000003E, 56, 9, 327, (59, 322),
         (
             41, 53, 54,  # socket, socketpair, setsockopt: their buffers are charged to no process; pipes remain
             275, 276, 278,  # splice, tee, vmsplice: a pipe would hold pages, huge ones too
@@ -35,10 +37,11 @@ _MACHINES = {  # both lists in the same order
             163, 179, 103, 153, 170, 171,  # acct, quotactl, syslog, vhangup, sethostname, setdomainname
             164, 227, 305, 159,  # clocks
             135, 154, 172, 173,  # personality, modify_ldt, iopl, ioperm
+            27, 221, 187,  # mincore, fadvise64, readahead: which files' pages are in memory is seen by all boxes
         ),
     ),
     "aarch64": _Machine(
-        0xC00000B7, 220, 222,
+        0xC00000B7, 220, 222, 286, (221, 281),
         (
             198, 199, 208,
             76, 77, 75,
@@ -53,6 +56,7 @@ _MACHINES = {  # both lists in the same order
             89, 60, 116, 58, 161, 162,
             170, 112, 266, 171,
             92,
+            232, 223, 213,
         ),
     ),
 }  # fmt: skip
@@ -62,8 +66,10 @@ _NEW_NAMESPACES = 0x7E020080  # every CLONE_NEW* flag
 _X32 = 0x40000000
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _AND, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
 _SHARED_ANONYMOUS = 0x21  # MAP_SHARED | MAP_ANONYMOUS
+_NO_WAIT = 0x08  # RWF_NOWAIT: reads what is in memory, and tells what is not
 _ALLOW, _KILL, _ERRNO = 0x7FFF0000, 0x80000000, 0x00050000
-_NUMBER, _ARCH, _FIRST_ARGUMENT, _FOURTH_ARGUMENT = 0, 4, 16, 40  # offsets in struct seccomp_data
+# Offsets in struct seccomp_data.
+_NUMBER, _ARCH, _FIRST_ARGUMENT, _FOURTH_ARGUMENT, _SIXTH_ARGUMENT = 0, 4, 16, 40, 56
 _PR_SET_SECCOMP, _FILTER = 22, 2
 
 
@@ -72,9 +78,15 @@ def supported() -> bool:
     return platform.machine() in _MACHINES
 
 
-def refuse_dangerous_calls() -> None:
-    """Put the filter on this process for good; needs `no_new_privileges`. Refused calls fail with EPERM."""
-    program = b"".join(struct.pack("<HBBI", *instruction) for instruction in _program(_MACHINES[platform.machine()]))
+def refuse_dangerous_calls(programs: bool = True) -> None:
+    """Put the filter on this process for good; needs `no_new_privileges`. Refused calls fail with EPERM.
+
+    Without `programs` it can start none: not a Python that has what was taken out of this one.
+    """
+    machine = _MACHINES[platform.machine()]
+    if not programs:
+        machine = machine._replace(refused=machine.refused + machine.execute)
+    program = b"".join(struct.pack("<HBBI", *instruction) for instruction in _program(machine))
     code = ctypes.create_string_buffer(program)
     # struct sock_fprog: a short, padding, a pointer
     header = struct.pack("@HP", len(program) // 8, ctypes.addressof(code))
@@ -104,6 +116,10 @@ def _program(machine: _Machine) -> list[tuple[int, int, int, int]]:
         (_LOAD, 0, 0, _FOURTH_ARGUMENT),
         (_AND, 0, 0, _SHARED_ANONYMOUS),
         (_EQUAL, 0, 1, _SHARED_ANONYMOUS),  # its pages outlive their place in the tables that we count
+        refuse,
+        (_EQUAL, 0, 3, machine.read_with_flags),
+        (_LOAD, 0, 0, _SIXTH_ARGUMENT),
+        (_ANY_BIT, 0, 1, _NO_WAIT),
         refuse,
         (_EQUAL, 0, 3, machine.clone),
         (_LOAD, 0, 0, _FIRST_ARGUMENT),

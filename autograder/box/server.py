@@ -79,7 +79,6 @@ class Server:
             "call": self._call,
             "method": self._method,
             "backward": self._backward,
-            "watch": self._watch,
             "call watched": self._call_watched,
             "take": self._take,
             "files": self._files,
@@ -122,6 +121,8 @@ class Server:
             torch.default_generator.manual_seed(message["seed"])  # torch.manual_seed is slow: it walks the stack
             np.random.seed(message["seed"] % 2**32)
             random.seed(message["seed"])
+        if "watch" in message:
+            self._watch(message["watch"])
         for number in message.get("release", ()):
             self._graphs.pop(number, None)
         for number in message.get("drop", ()):
@@ -206,11 +207,10 @@ class Server:
         torch.autograd.backward([pair[0] for pair in pairs], [pair[1] for pair in pairs], retain_graph=True)
         return {"value": [torch.zeros_like(leaf) if leaf.grad is None else leaf.grad for leaf in inputs]}
 
-    def _watch(self, message: dict[str, Any], _: list[Tensor]) -> dict[str, Any]:
+    def _watch(self, device: str) -> None:
         """From here on handles are of a new session, or of none."""
         self._teller.give_back()
-        self._teller = Teller(self._ask_vault, message["device"])
-        return {"value": None}
+        self._teller = Teller(self._ask_vault, device)
 
     def _call_watched(self, message: dict[str, Any], _: list[Tensor]) -> dict[str, Any]:
         """A call with handles in the place of tensors."""
@@ -229,6 +229,7 @@ class Server:
     def _take(self, message: dict[str, Any], _: list[Tensor]) -> dict[str, Any]:
         """Have the numbers of a module's parameters and buffers kept in the vault."""
         self._teller.take(self._resolve(message["target"]), self._resolve(message["state"]))
+        self._teller.flush()
         return {"value": None}
 
     def _method(self, message: dict[str, Any], _: list[Tensor]) -> dict[str, Any]:
@@ -275,6 +276,7 @@ class Server:
 
     def _turn(self, message: dict[str, Any]) -> dict[str, Any]:
         """A message to the other box, and what comes back."""
+        self._teller.flush()
         return self._ask_judge(message, self._header)
 
     # objects
@@ -398,6 +400,8 @@ def _changes(
 
     `changed` holds the ids of the tensors and arrays with other bytes; containers are held against the message's own.
     """
+    if next(_differences("", [message["args"], message["kwargs"]], [args, kwargs], changed), None) is None:
+        return
     try:
         called = function.forward if isinstance(function, torch.nn.Module) else function  # not `args`, but its names
         parameters = inspect.signature(called).parameters.values()

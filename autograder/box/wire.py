@@ -18,6 +18,8 @@ from autograder.box.protocol import DTYPES
 HANDLE, VIEW, NEW, SAME, NUMBERS, DTYPE, DEVICE, FORM, COMPLEX = range(1, 10)
 LENGTH = struct.Struct("<I")
 Form = tuple[int, ...]  # a shape, or strides
+Form3 = tuple[torch.dtype, Form, Form]  # a dtype, a shape and strides
+OWN_NUMBERS = 2**32  # from here on a box gives the numbers, below it the vault
 MAX_BYTES = 64 * 2**20
 CODES = {dtype: code for code, dtype in enumerate(DTYPES)}
 FORMS = {
@@ -85,6 +87,11 @@ def form_of(data: bytes) -> tuple[int, torch.dtype, Form, Form, int]:
     number, offset, code, dim = struct.unpack_from("<QqBB", data)
     sizes = struct.unpack_from(f"<{2 * dim}q", data, 18)
     return number, DTYPES[code], sizes[:dim], sizes[dim:], offset
+
+
+def expected(number: int, dtype: torch.dtype, shape: Form, strides: Form) -> list[Any]:
+    """What a result will be that the box does not wait for."""
+    return [number, CODES[dtype], shape, strides]
 
 
 def numbers(tensor: torch.Tensor) -> msgpack.ExtType:

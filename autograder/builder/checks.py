@@ -59,7 +59,7 @@ explain = Explainer("{question}", globals(), rng="{rng}", hidden_topics={topics}
 
 def mistakes_file(homework: Homework, diagnostician: Diagnostician, built: Path) -> bytes:
     """The content of `tests/mistakes.dat`: what was built, where that says the same, for compressors differ."""
-    known = {id: [m for m in diagnostician.mistakes(id) if m.prints] for id in (q.id for q in homework.questions)}
+    known = {q.id: [m for m in diagnostician.mistakes(q.id) if m.prints] for q in homework.questions}
     content = pack({id: Catalogue(recipe(homework, id), known[id], probes_of(homework, id)) for id in known})
     try:
         old = built.read_bytes()

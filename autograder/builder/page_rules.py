@@ -17,6 +17,7 @@ from autograder.errors import Problem
 from autograder.homework import BEGIN, END, Homework, Question, question_of
 from autograder.percent import PercentCell
 from autograder.places import THE_COURSE
+from autograder.requirements import requirement_problems, unmarked_problems
 
 CODE_LINES = 46  # at 1440 x 900 JupyterLab shows 779 pixels of a notebook: 17 a line of code
 TEXT_LINES = 36  # and some 20 a line of text with the space around it
@@ -40,6 +41,18 @@ def page_problems(homework: Homework) -> Iterator[Problem]:
         yield from _picture_problems(homework, cell)
     for question in homework.questions:
         yield from _statement_problems(homework, question)
+    yield from kept_problems(homework)
+
+
+def kept_problems(homework: Homework) -> Iterator[Problem]:
+    """What the marks of requirements and the checks that keep them do not agree on."""
+    public, hidden = ({q: file(q) for q in homework.asked} for file in (homework.public_file, homework.hidden_file))
+    yield from requirement_problems(homework.source, homework.asked, public, hidden)
+
+
+def sentence_problems(homework: Homework) -> list[Problem]:
+    """Sentences that ask for something and bear no mark; refused where the course says so, else counted."""
+    return list(unmarked_problems(homework.source, homework.asked))
 
 
 def screen_lines(text: str) -> int:

@@ -78,7 +78,7 @@ def render(
         questions=question_items(reports),
         titles=homework.titles,
         cases=case_items(outcomes, reports),
-        misconceptions=misconceptions(outcomes),
+        misconceptions=misconceptions(outcomes, reports),
         attention=_attention(outcomes, handed),
         groups=near_groups(prints),
         pairs=rare_pairs(prints),

@@ -37,6 +37,7 @@ class Misconception:
     label: str
     hint: str
     students: tuple[str, ...]
+    cost: float = 0.0  # points that the class lost in the question by it; two mistakes of one answer share what it lost
 
 
 @dataclass(frozen=True)
@@ -113,14 +114,18 @@ def case_items(outcomes: Mapping[str, Outcome], reports: Mapping[str, Report]) -
     return items
 
 
-def misconceptions(outcomes: Mapping[str, Outcome]) -> list[Misconception]:
-    """The known mistakes of the class, the most frequent first."""
+def misconceptions(outcomes: Mapping[str, Outcome], reports: Mapping[str, Report]) -> list[Misconception]:
+    """The known mistakes of the class with what they cost it, the most frequent first."""
     found: dict[tuple[str, str, str], list[str]] = defaultdict(list)
+    costs: dict[tuple[str, str, str], float] = defaultdict(float)
     for student in sorted(outcomes):
         for question, diagnosis in outcomes[student].diagnoses.items():
-            found[question, diagnosis.label, diagnosis.hint].append(student)
+            lost = sum(r.points - r.score for r in reports[student].questions if r.question == question)
+            for mistake in diagnosis.all:
+                found[question, mistake.label, mistake.hint].append(student)
+                costs[question, mistake.label, mistake.hint] += lost / len(diagnosis.all)
     ranked = sorted(found.items(), key=lambda entry: (-len(entry[1]), entry[0]))
-    return [Misconception(*key, tuple(students)) for key, students in ranked]
+    return [Misconception(*key, tuple(students), round(costs[key], 2)) for key, students in ranked]
 
 
 def _correlation(x: Sequence[float], y: Sequence[float]) -> float | None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from autograder.commands.common import FAILED, OK, Commands, Done, Tell, command, group, named, take_homework
-from autograder.errors import BadInput, BadSource
-from autograder.places import ASSIGNMENTS, BUILD, COURSE, THE_COURSE, shown
+from autograder.errors import BadInput, BadSource, Problem
+from autograder.places import ASSIGNMENTS, BUILD, COURSE, SOLUTIONS, THE_COURSE, shown
 
 if TYPE_CHECKING:
     from autograder.homework import Homework
@@ -36,7 +36,15 @@ def add(commands: Commands) -> None:
     verify.add_argument("--seed", type=int, default=0, help="seed of the random inputs")
     verify.add_argument("--question", help="prove this one alone")
     verify.add_argument("--draft", action="store_true", help="prove what is there and list what is missing")
+    verify.add_argument("--public-gaps", action="store_true", help="list the mistakes that pass all public checks")
     verify.add_argument("--anew", action="store_true", help="prove also what is unchanged since it was proved")
+
+    requirements = command(
+        commands, "requirements", _requirements, "what the texts ask for, and which checks keep it",
+        "autograder requirements hwN_topic --strict",
+    )  # fmt: skip
+    take_homework(requirements, several=True)
+    requirements.add_argument("--strict", action="store_true", help="exit 1 where anything is not kept, or not marked")
 
     example = "autograder solutions run hwN_topic --fast"
     solutions = group(commands, "solutions", "run the solution notebooks", example)
@@ -78,33 +86,44 @@ def _build(options: argparse.Namespace, tell: Tell) -> Done:
 
     from autograder.builder.generated import as_built, staff_files, student_files
     from autograder.builder.overview import readme_files
-    from autograder.builder.page_rules import page_problems
+    from autograder.builder.page_rules import page_problems, sentence_problems
+    from autograder.builder.sources import missing_items, source_files, source_problems, untold_reasons
     from autograder.homework import read_homework
     from autograder.write import stale, write
 
     torch.set_num_threads(1)  # tensors are small: a second thread would only wait, loudly
     if options.draft:
         return _build_draft(options, tell)
-    homeworks = [read_homework(name) for name in named(options.homework)]
+    names = named(options.homework)
+    homeworks = [read_homework(name) for name in names]
     pages = [problem for homework in homeworks for problem in page_problems(homework)]
+    pages += [problem for problem in source_problems(COURSE, SOLUTIONS) if problem.unfinished in names]
     if pages and THE_COURSE.page_rules == "refuse":
         raise BadSource(pages)
+    unmarked = {homework.name: sentence_problems(homework) for homework in homeworks}
+    if any(unmarked.values()) and THE_COURSE.requirements == "refuse":
+        raise BadSource(problem for problems in unmarked.values() for problem in problems)
     student = {homework.name: student_files(homework, options.anew) for homework in homeworks}
-    readme = readme_files(COURSE)
+    written = readme_files(COURSE) | source_files(COURSE, SOLUTIONS)
     warnings = [str(told) for told in (*(told for homework in homeworks for told in homework.warnings), *pages)]
+    warnings += [str(problem) for problem in untold_reasons(SOLUTIONS) if problem.unfinished in names]
+    warnings += [_unmarked(name, problems) for name, problems in unmarked.items() if problems]
     for warning in warnings:
         tell(f"Warning: {warning}")
     if options.check:
         old = [path for name, files in student.items() for path in stale(files, [ASSIGNMENTS / name])]
-        old += stale(readme, [])
+        old += stale(written, [])
         for path in old:
             tell(f"{shown(path)} is stale. Run `autograder build` and commit the result.")
         if not old:
             tell(f"assignments/ is up to date ({', '.join(student)}).")
         facts = {"homeworks": list(student), "stale": [shown(path) for path in old], "warnings": warnings}
         return Done(FAILED if old else OK, facts)
-    for path in write(readme, []):
-        tell(f"{shown(path)}: the table of homeworks has changed.")
+    for path in write(written, []):
+        tell(f"{shown(path)}: what the build writes there has changed.")
+    missing = missing_items(COURSE, SOLUTIONS)
+    if missing:
+        tell(f"docs/sources.md: {len(missing)} items of the sources are met nowhere: {', '.join(missing)}.")
     changed = {}
     for homework in homeworks:
         files, folder = student[homework.name], BUILD / homework.name
@@ -112,7 +131,8 @@ def _build(options: argparse.Namespace, tell: Tell) -> Done:
         if not as_built(homework):
             write(staff_files(homework), [folder])
         tell(f"{homework.name}: {len(files)} files, {len(changed[homework.name])} changed; for staff: {shown(folder)}/")
-    return Done(OK, {"homeworks": list(student), "changed": changed, "warnings": warnings})
+    told = {"homeworks": list(student), "changed": changed, "warnings": warnings, "missing_sources": missing}
+    return Done(OK, told)
 
 
 def _build_draft(options: argparse.Namespace, tell: Tell) -> Done:
@@ -135,10 +155,49 @@ def _build_draft(options: argparse.Namespace, tell: Tell) -> Done:
 
 def _missing(homework: Homework, question: str | None = None) -> list[str]:
     """What a draft still lacks, a line each, in the order of the files; its page as a whole is not one question's."""
-    from autograder.builder.page_rules import page_problems
+    from autograder.builder.page_rules import kept_problems, page_problems, sentence_problems
 
-    page = () if question else page_problems(homework)
+    page = [*(kept_problems(homework) if question else page_problems(homework))]
+    page += sentence_problems(homework) if THE_COURSE.requirements == "refuse" else []
+    page = [problem for problem in page if question in (None, problem.unfinished)]
     return [str(problem) for problem in sorted({*homework.unfinished, *homework.warnings, *page})]
+
+
+def _unmarked(name: str, problems: list[Problem]) -> str:
+    """One line on sentences that ask for something and bear no mark."""
+    sentences = "1 sentence asks" if len(problems) == 1 else f"{len(problems)} sentences ask"
+    return f"{name}: {sentences} for something without a mark. `autograder requirements {name}` lists them."
+
+
+def _requirements(options: argparse.Namespace, tell: Tell) -> Done:
+    """What the texts ask for, which checks keep it, and what nothing keeps."""
+    from autograder.builder.page_rules import kept_problems, sentence_problems
+    from autograder.homework import read_homework
+    from autograder.requirements import kept_in, table
+
+    facts: dict[str, Any] = {}
+    gaps: list[str] = []
+    for name in named(options.homework):
+        homework = read_homework(name, draft=True)
+        rows = [
+            (question, *row)
+            for question, asked in homework.asked.items()
+            for row in table(
+                asked.requirements, kept_in(homework.public_file(question)), kept_in(homework.hidden_file(question))
+            )
+        ]
+        tell(name)
+        head = ("question", "requirement", "kept by public checks", "hidden")
+        widths = [max(len(row[i]) for row in [head, *rows]) + 2 for i in range(3)]
+        for row in [head, *rows]:
+            tell("  " + "".join(cell.ljust(width) for cell, width in zip(row[:3], widths, strict=True)) + row[3])
+        found = [str(problem) for problem in sorted([*kept_problems(homework), *sentence_problems(homework)])]
+        for gap in found:
+            tell(f"GAP {gap}")
+        gaps += found
+        facts[name] = {"requirements": [dict(zip(head, row, strict=True)) for row in rows], "gaps": found}
+    tell("Every requirement is kept or hidden on purpose." if not gaps else f"{len(gaps)} gaps.")
+    return Done(FAILED if gaps and options.strict else OK, {"homeworks": facts})
 
 
 def _tell_missing(missing: list[str], tell: Tell) -> None:
@@ -161,6 +220,9 @@ def _verify(options: argparse.Namespace, tell: Tell) -> Done:
     tables = verify(names, options.jobs, options.seed, options.question, options.anew, options.draft, tell)
     for table in tables:
         tell("\n".join(table.lines()))
+    gaps = [gap for table in tables for gap in table.gaps()]
+    for gap in gaps if options.public_gaps or options.question else ():
+        tell(gap)
     warnings = [str(warning) for table in tables for warning in table.homework.warnings]
     missing = [line for t in tables for line in _missing(t.homework, options.question)] if options.draft else []
     _tell_missing(missing, tell)
@@ -175,8 +237,8 @@ def _verify(options: argparse.Namespace, tell: Tell) -> Done:
         tell(f"What is there holds. {len(missing)} things are missing.")
     else:
         tell("Every mistake loses points and is named, every right variant keeps them all.")
-    rows = {table.homework.name: [asdict(row) for row in table.rows()] for table in tables}
-    facts = {"homeworks": rows, "misses": misses, "warnings": warnings}
+    rows = {t.homework.name: [asdict(row) | {"public": row.public} for row in t.rows()] for t in tables}
+    facts = {"homeworks": rows, "misses": misses, "warnings": warnings, "public_gaps": gaps}
     return Done(FAILED if misses else OK, facts | ({"missing": missing} if options.draft else {}))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 
 from autograder.commands.common import OK, Commands, Done, Tell, command, group, named, take_homework
@@ -29,6 +30,10 @@ def add(commands: Commands) -> None:
     otter.add_argument("out", type=Path, help="the zip becomes OUT/<homework>/autograder.zip")
     take_homework(otter, several=True)
     add_feedback(otter)
+    otter.add_argument(
+        "--decided", type=Path, metavar="RESULTS",
+        help="keep to what was decided in this folder of results: dates, lateness, extensions, times, waived cases",
+    )  # fmt: skip
 
     gradescope = command(
         commands, "gradescope", _gradescope, "write the zip for a Gradescope autograder",
@@ -45,6 +50,9 @@ def add(commands: Commands) -> None:
     gradescope.add_argument(
         "--feedback", choices=["full", "teaching", "verdicts"], help="on hidden cases (default: by Gradescope's dates)"
     )
+    gradescope.add_argument(
+        "--decided", type=Path, metavar="RESULTS", help="keep to the cases that were waived in this folder of results"
+    )
 
 
 def _nbgrader_init(options: argparse.Namespace, tell: Tell) -> Done:
@@ -59,6 +67,7 @@ def _nbgrader_init(options: argparse.Namespace, tell: Tell) -> Done:
 
 
 def _otter(options: argparse.Namespace, tell: Tell) -> Done:
+    from autograder.frontends.judged import decisions
     from autograder.frontends.otter import otter_zip
     from autograder.grading.late import read_due
     from autograder.homework import read_homework
@@ -68,7 +77,8 @@ def _otter(options: argparse.Namespace, tell: Tell) -> Done:
 
     paths = []
     for name in named(options.homework):
-        paths.append(shown(otter_zip(read_homework(name), options.out, options.feedback, options.due)))
+        decided = decisions(options.decided)
+        paths.append(shown(otter_zip(read_homework(name), options.out, options.feedback, options.due, decided)))
         tell(paths[-1])
     return Done(OK, {"paths": paths})
 
@@ -76,11 +86,14 @@ def _otter(options: argparse.Namespace, tell: Tell) -> Done:
 def _gradescope(options: argparse.Namespace, tell: Tell) -> Done:
     from autograder.frontends.gradescope import bundle
     from autograder.frontends.gradescope_run import Settings
+    from autograder.frontends.judged import decisions
     from autograder.grading.late import LatePolicy
+    from autograder.grading.waivers import WAIVERS
     from autograder.homework import read_homework
 
     late = LatePolicy(**{name: value for name, value in late_options(options).items() if value is not None})
     settings = Settings(options.homework, options.hidden, options.attempts, late, options.feedback)
+    settings = replace(settings, decided=decisions(options.decided, (WAIVERS,)))
     path = shown(bundle(read_homework(options.homework), options.out, settings))
     tell(path)
     return Done(OK, {"path": path})

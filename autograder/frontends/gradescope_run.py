@@ -16,6 +16,7 @@ from autograder.frontends.messages import case_line
 from autograder.grading.collect import best_in
 from autograder.grading.late import LatePolicy
 from autograder.grading.levels import TEACHING, level_by
+from autograder.judge.results import DROP
 from autograder.judge.verdicts import Infrastructure
 from autograder.places import THE_COURSE
 
@@ -31,6 +32,7 @@ class Settings:
     attempts: int = 0  # that are graded; 0: any number
     late: LatePolicy | None = field(default_factory=LatePolicy)
     feedback: str | None = None  # on hidden cases: full, teaching or verdicts; None: by Gradescope's dates
+    decided: dict[str, str] = field(default_factory=dict)  # waived cases, in the file that holds them
 
 
 def read_settings(path: Path) -> Settings:
@@ -84,7 +86,7 @@ def box() -> str:
 def graded(path: Path, metadata: dict[str, Any], settings: Settings) -> dict[str, Any]:
     """The judge's results, with lateness taken off."""
     walls = box()
-    feedback = judged(settings.homework, path, walls, settings.feedback or level(metadata))
+    feedback = judged(settings.homework, path, walls, settings.feedback or level(metadata), settings.decided)
     total, late = feedback["total"], seconds_late(metadata)
     penalty = settings.late.penalty(total, late) if settings.late else 0.0
     notes = list(feedback["notes"])
@@ -118,15 +120,16 @@ def _tests(question: dict[str, Any], settings: Settings) -> list[dict[str, Any]]
         return [
             {"name": name, "score": 0, "max_score": question["points"], "status": "failed", "visibility": "visible"}
         ]
-    weight = question["points"] / sum(case["weight"] for case in question["cases"])
+    asked = [case for case in question["cases"] if not _dropped(case)]
+    weight = question["points"] / sum(case["weight"] for case in asked)
     tests = []
-    for case in question["cases"]:
-        passed = case["verdict"] == "passed"
+    for case in asked:
+        passed = case["verdict"] == "passed" or case["waived"] is not None
         most = round(weight * case["weight"], 4)
         tests.append(
             {
                 "name": f"{name}: {case['sentence']}",
-                "score": most if passed else 0,
+                "score": most if passed else round(most * case.get("credit", 0.0), 4),  # a part: with others
                 "max_score": most,
                 "status": "passed" if passed else "failed",
                 "output": "" if passed else case_line(case),
@@ -134,7 +137,22 @@ def _tests(question: dict[str, Any], settings: Settings) -> list[dict[str, Any]]
                 "tags": [name, *([question["mistake"]] if question["mistake"] and not passed else [])],
             }
         )
-    return tests
+    return [*tests, *_once(question)]
+
+
+def _once(question: dict[str, Any]) -> list[dict[str, Any]]:
+    """What is given back where one mistake explains all failed cases, so that the entries add up to the score."""
+    back = round(question["judged"] - question["by_cases"], 4)
+    if back <= 0:
+        return []
+    name = f"{question['question']}: one mistake costs once"
+    told = {"output": question["once"], "status": "passed", "visibility": "visible"}
+    return [{"name": name, "score": back, "max_score": 0, **told}]
+
+
+def _dropped(case: dict[str, Any]) -> bool:
+    """Whether people have left a case out that this submission failed."""
+    return case["waived"] is not None and case["waived"]["how"] == DROP and case["verdict"] != "passed"
 
 
 def _nothing(settings: Settings) -> dict[str, Any]:

@@ -23,5 +23,11 @@ def question_text(question: Question) -> str:
     head = f"{question['question']}: {question['judged']:g} of {question['points']:g} points"
     if not question["answered"]:
         return f"{head}. Not answered."
-    hint = [question["hint"]] if question["hint"] else []
-    return "\n".join([head, *hint, *map(case_line, question["cases"])])
+    together = [question["together"]] if question["together"] else []
+    return "\n".join([head, *hints(question), *together, *map(case_line, question["cases"])])
+
+
+def hints(question: Question) -> list[str]:
+    """What the named mistakes cost together, where they explain everything, and the hint on each."""
+    second = question["second"]["hint"] if question["second"] else ""
+    return [line for line in (question["once"], question["hint"], second) if line]

@@ -4,32 +4,44 @@ from __future__ import annotations
 
 import json
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
+from autograder.grading.rules import RULES
 from autograder.homework import Homework
 from autograder.places import COURSE, LOCK, REPOSITORY
 
 PLUGIN = "autograder.frontends.otter_plugin.JudgePlugin"
+LATE = "late"  # the place for what lateness costs
 
 
-def otter_zip(homework: Homework, out: Path, feedback: str | None = None, due: str | None = None) -> Path:
+def otter_zip(
+    homework: Homework,
+    out: Path,
+    feedback: str | None = None,
+    due: str | None = None,
+    decided: Mapping[str, str] = MappingProxyType({}),
+) -> Path:
     """Write `<out>/<homework>/autograder.zip` for `otter run` and return its path; it holds no test of ours.
 
-    What students read of hidden cases is as wished for, or by the date after which nobody hands in.
+    What students read of hidden cases is as wished for, or by the date after which nobody hands in. What people have
+    `decided` comes along; what lateness costs then stands beside the questions, as points below zero.
     """
     from otter.generate import main as generate
 
     target = out / homework.name / "autograder.zip"
     target.parent.mkdir(parents=True, exist_ok=True)
-    told = {"homework": homework.name} | ({"course": str(COURSE)} if COURSE != REPOSITORY else {})
-    told |= {name: value for name, value in {"feedback": feedback, "due": due}.items() if value}
+    wishes = {"feedback": feedback, "due": due, "decided": dict(decided)}
+    wishes["course"] = str(COURSE) if COURSE != REPOSITORY else None
+    told = {"homework": homework.name} | {name: value for name, value in wishes.items() if value}
     config = {"plugins": [{PLUGIN: told}], "show_hidden": False}
     with tempfile.TemporaryDirectory() as work:
         tests = Path(work, "tests")
         tests.mkdir()
-        for question in homework.questions:
-            text = PLACE.format(question=question.id, points=question.points)
-            (tests / f"{question.id}.py").write_text(text)
+        places = {question.id: question.points for question in homework.questions}
+        for name, points in (places | ({LATE: 0} if RULES in decided else {})).items():
+            (tests / f"{name}.py").write_text(PLACE.format(question=name, points=points))
         Path(work, "otter_config.json").write_text(json.dumps(config))
         generate(
             tests_dir=str(tests),

@@ -13,6 +13,8 @@ from otter.test_files import GradingResults
 from otter.test_files.abstract_test import TestCase, TestCaseResult, TestFile
 
 from autograder.frontends.judged import Judging
+from autograder.frontends.messages import hints
+from autograder.frontends.otter import LATE
 from autograder.grading.levels import level_by
 
 
@@ -35,7 +37,8 @@ class JudgePlugin(AbstractOtterPlugin):  # type: ignore[misc]
         wanted = self.plugin_config
         sandbox, course = wanted.get("sandbox", "auto"), wanted.get("course")
         feedback = level_by(wanted.get("feedback"), wanted.get("due"))
-        self._judging = Judging(wanted["homework"], copy / submission.name, sandbox, course, feedback)
+        decided = wanted.get("decided", {})
+        self._judging = Judging(wanted["homework"], copy / submission.name, sandbox, course, feedback, decided)
         for path in submission.parent.iterdir():
             if path.name == "tests" or path == submission:
                 continue
@@ -55,6 +58,8 @@ class JudgePlugin(AbstractOtterPlugin):  # type: ignore[misc]
         for question in self._feedback["questions"]:
             if question["text"] is None:
                 _fill(results.results[question["question"]], question)
+        if LATE in results.results:
+            _fill_late(results.results[LATE], self._feedback)
         results.set_output("\n".join(self._feedback["notes"]))
 
     def generate_report(self) -> str:
@@ -73,8 +78,16 @@ def _fill(place: TestFile, question: dict[str, Any]) -> None:
     ]
     failed = next((result.test_case for result in place.test_case_results if not result.passed), None)
     if failed is not None:
-        failed.failure_message = question["hint"]
+        failed.failure_message = "\n".join(hints(question)) or None
     place.update_score(question["judged"])
+
+
+def _fill_late(place: TestFile, feedback: dict[str, Any]) -> None:
+    """What lateness costs, as points below zero."""
+    told = f"{feedback['penalty']:g} of {feedback['total']:g} points are taken off."
+    place.test_cases = [TestCase("what lateness costs", "", False, 0, None, None)]
+    place.test_case_results = [TestCaseResult(place.test_cases[0], told, not feedback["penalty"])]
+    place.update_score(-feedback["penalty"])
 
 
 UNREAD = {"sentence": "the notebook", "variation": "", "public": True, "verdict": "failed", "message": "unreadable"}

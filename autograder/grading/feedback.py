@@ -11,10 +11,12 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, Template, select_autoescape
 
 from autograder.grading.journal import MISSING, VERSION, Outcome
-from autograder.grading.levels import TEACHING, tells_mistake, told
+from autograder.grading.levels import FULL, TEACHING, of_those_tried_again, tells_mistake, told
 from autograder.grading.seeds import seedless
 from autograder.homework import Homework
 from autograder.judge.results import QuestionResult, Report
+from autograder.judge.verdicts import Verdict
+from course_utils.explain.sentences import told_once
 
 MAX_PRINTED = 4_000  # characters of printed output shown
 
@@ -76,6 +78,10 @@ def feedback_page(data: dict[str, Any]) -> str:
 
 def _question(result: QuestionResult, outcome: Outcome, homework: Homework, level: str) -> dict[str, Any]:
     diagnosis = result.diagnosis if tells_mistake(result.cases, level) else None
+    second = diagnosis.second if diagnosis else None
+    shown = {case.case: told(case, level, result.together) for case in result.cases}
+    lost = [name for name, (verdict, _) in shown.items() if verdict != Verdict.PASSED]
+    messages = dict(zip(lost, told_once(shown[name][1] for name in lost), strict=True))
     return {
         "question": result.question,
         "title": homework.titles.get(result.question, ""),
@@ -92,6 +98,10 @@ def _question(result: QuestionResult, outcome: Outcome, homework: Homework, leve
         "comment": result.comment,
         "mistake": diagnosis.label if diagnosis else None,
         "hint": diagnosis.hint if diagnosis else None,
+        "together": of_those_tried_again(result),
+        "second": {"mistake": second.label, "hint": second.hint} if second else None,
+        "by_cases": result.by_cases,
+        "once": _once(result, level) if diagnosis and result.costs_once and not result.by_person else "",
         "cases": [
             {
                 "id": f"{outcome.student}/{case.case}",
@@ -100,13 +110,26 @@ def _question(result: QuestionResult, outcome: Outcome, homework: Homework, leve
                 "public": case.public,
                 "weight": case.weight,
                 "verdict": verdict,
-                "message": message,
+                "message": messages.get(case.case, message),
+                "credit": round(result.credit(case), 4),
                 "waived": asdict(result.waived[case.case]) if case.case in result.waived else None,
             }
             for case in result.cases
-            for verdict, message in [told(case, level)]
+            for verdict, message in [shown[case.case]]
         ],
     }
+
+
+def _once(result: QuestionResult, level: str) -> str:
+    """What the named mistakes cost together, where they explain everything that failed."""
+    failed, mistakes = len(result.failed), len(result.diagnosis.all) if result.diagnosis else 0
+    again = any(case.again for case in result.cases)  # of those only what they earn together is told
+    checks = "all failed checks" if again else "the failed check" if failed == 1 else f"all {failed} failed checks"
+    if level != FULL and any(case.again for case in result.cases):
+        checks = "what failed"  # how many of those that were tried again is not told
+    who = "One mistake explains" if mistakes == 1 else "Two mistakes explain"
+    cost = f"{round(result.points - result.judged, 2):g} of {result.points:g} points"
+    return f"{who} {checks}. {'It costs' if mistakes == 1 else 'Together they cost'} {cost}."
 
 
 @cache

@@ -19,7 +19,7 @@ from autograder.grading.outputs import page_names
 from autograder.grading.recompute import recompute
 from autograder.grading.rules import EXTENSIONS, TIMES
 from autograder.grading.say import check_student
-from autograder.grading.tables import csv_text
+from autograder.grading.tables import csv_text, delimiter_of
 from autograder.write import write
 
 COMPUTED = (
@@ -95,8 +95,7 @@ def _without_rows(path: Path, student: str, done: Forgotten) -> None:
     if not path.is_file():
         return
     text = path.read_bytes().decode("utf-8-sig", "replace")
-    head = text.partition("\n")[0]
-    delimiter = ";" if head.count(";") > head.count(",") else ","
+    delimiter = delimiter_of(text)
     try:
         rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
     except csv.Error as error:

@@ -222,12 +222,20 @@ def _assumptions(record: dict[str, Any]) -> tuple[Assumption, ...]:
 
 
 def _case(record: dict[str, Any]) -> CaseResult:
-    fields = {name: record[name] for name in CaseResult.__dataclass_fields__}
-    return CaseResult(**fields | {"verdict": Verdict(record["verdict"]), "helped": tuple(record["helped"])})
+    fields = {name: record[name] for name in CaseResult.__dataclass_fields__ if name != "again"}
+    told = {"helped": tuple(record["helped"]), "again": tuple(record.get("again", ()))}
+    return CaseResult(**fields | {"verdict": Verdict(record["verdict"]), **told})
+
+
+def _diagnosis(told: dict[str, Any]) -> Diagnosis:
+    """A diagnosis; journals of old know its label and hint alone."""
+    second = _diagnosis(told["second"]) if told.get("second") else None
+    exact, fails = told.get("exact", False), tuple(told.get("fails", ()))
+    return Diagnosis(told["label"], told["hint"], exact, fails, second)
 
 
 def _outcome(record: dict[str, Any], cases: tuple[CaseResult, ...]) -> Outcome:
     fields = {"suites": {}} | {name: record[name] for name in Outcome.__dataclass_fields__ if name in record}
-    diagnoses = {question: Diagnosis(**told) for question, told in record["diagnoses"].items()}
+    diagnoses = {question: _diagnosis(told) for question, told in record["diagnoses"].items()}
     told = {"notes": tuple(record["notes"]), "assumptions": _assumptions(record)}
     return Outcome(**fields | {"cases": cases, "diagnoses": diagnoses, **told})

@@ -8,7 +8,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from autograder.grading.late import read_due
-from autograder.judge.results import CaseResult
+from autograder.judge.results import PARTS, CaseResult, QuestionResult
 from autograder.judge.verdicts import Verdict
 
 FULL, TEACHING, VERDICTS = "full", "teaching", "verdicts"
@@ -36,13 +36,33 @@ def level_by(wanted: str | None, due: str | datetime | None, now: datetime | Non
     return FULL if end and (now or datetime.now().astimezone()) > end else TEACHING
 
 
-def told(case: CaseResult, level: str) -> tuple[str, str]:
-    """The verdict and the message of a case, as a student may read them."""
+def told(case: CaseResult, level: str, together: float = 1.0) -> tuple[str, str]:
+    """The verdict and the message of a case, as a student may read them.
+
+    `together` is what the cases earn that were tried again with the reference's earlier answers: while students can
+    hand in, none of these is told apart from the others, public or not.
+    """
+    if case.again and level != FULL:
+        verdict = Verdict.PASSED if together == 1 else Verdict.FAILED
+        words = "passed with" if together == 1 else "this was tried again, with others, with"
+        return str(verdict), f"{words} the course's own {', '.join(case.again)} in place of yours"
     if case.public or level == FULL:
         return str(case.verdict), case.message
     if level == VERDICTS:
         return str(Verdict.PASSED if case.verdict is Verdict.PASSED else Verdict.FAILED), ""
     return str(case.verdict), case.message if case.helped else OURS[case.verdict]  # helped: in the judge's own words
+
+
+def of_those_tried_again(result: QuestionResult) -> str | None:
+    """What the cases earn together that were tried again; None where they earn all, or there are none."""
+    tried = [case for case in result.cases if case.again]
+    if not tried or result.together == 1:
+        return None
+    parts = round(PARTS * result.together)
+    return (
+        f"Tried again with the course's own {', '.join(tried[0].again)} in place of yours: {len(tried)} checks, which "
+        f"count together and earn {parts} of {PARTS} parts of their points."
+    )
 
 
 def tells_mistake(cases: tuple[CaseResult, ...], level: str) -> bool:

@@ -22,7 +22,8 @@ from autograder.grading.late import LATE, NOT_KNOWN
 from autograder.grading.tables import csv_text, inert
 from autograder.grading.waivers import of_cases
 from autograder.homework import Explanation, Homework
-from autograder.judge.results import HandGrade, QuestionResult, Report, Waiver, by_question
+from autograder.judge.results import Diagnosis, HandGrade, QuestionResult, Report, Waiver, by_question
+from autograder.places import THE_COURSE
 from autograder.write import Files, write
 
 NOTHING = Decided()
@@ -47,6 +48,7 @@ def report_of(homework: Homework, outcome: Outcome, people: Decided = NOTHING) -
             waived=of_cases(people.waived, cases.get(asked.id, ())),
             outdated=asked.id in old,
             bonus=asked.bonus,
+            price=price_of(homework, asked.id, outcome.diagnoses.get(asked.id)),
         )
         for asked in homework.graded
     )
@@ -59,6 +61,18 @@ def report_of(homework: Homework, outcome: Outcome, people: Decided = NOTHING) -
         late=str(lateness),
     )
     return replace(report, penalty=lateness.penalty(report.total))
+
+
+def price_of(homework: Homework, question: str, diagnosis: Diagnosis | None) -> float | None:
+    """What the mistakes of a diagnosis cost, as the catalogue says now; None where cases alone count.
+
+    Scores are computed here and nowhere else, for every front end.
+    """
+    if diagnosis is None or THE_COURSE.scoring == "cases" or question not in homework.mistakes:
+        return None
+    prices = {entry.label: entry.price for entry in homework.mistakes[question]}
+    labels = [mistake.label for mistake in diagnosis.all]
+    return sum(prices[label] for label in labels) if all(label in prices for label in labels) else None
 
 
 def _text(outcome: Outcome, question: str) -> str | None:

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from autograder.errors import BadInput
 from autograder.grading.collect import UNSAFE, safe_id
+from autograder.grading.tables import delimiter_of
 
 Row = dict[str, str]
 POSSIBLE = "Points Possible"  # a row of Canvas' files
@@ -50,8 +51,7 @@ def read_people(path: Path) -> tuple[list[str], list[Row]]:
 def possible_points(path: Path) -> Row:
     """Canvas' row of points possible, by column; empty where the roster has none."""
     text = path.read_text(encoding="utf-8-sig")
-    delimiter = max(",;\t", key=text.partition("\n")[0].count)
-    reader = csv.DictReader(io.StringIO(text, newline=""), restval="", delimiter=delimiter)
+    reader = csv.DictReader(io.StringIO(text, newline=""), restval="", delimiter=delimiter_of(text, ",;\t"))
     return next((row for row in reader if POSSIBLE in (str(value).strip() for value in row.values())), {})
 
 

@@ -18,6 +18,7 @@ from typing import Any
 from autograder.errors import BadInput
 from autograder.grading.late import Deadline, Extension, LatePolicy, key_of, read_date, read_due, read_time
 from autograder.grading.levels import level_by
+from autograder.grading.tables import delimiter_of
 
 RULES, EXTENSIONS, TIMES = "rules.json", "extensions.csv", "times.csv"
 STUDENT = ("student_id", "student", "id", "sis login id", "sis user id", "sid", "email", "name")
@@ -98,9 +99,7 @@ def _table(path: Path, wanted: bool, columns: tuple[str, ...], read: Callable[[s
             raise BadInput(f"There is no table at {path}.")
         return {}
     text = path.read_bytes().decode("utf-8-sig", "replace")
-    head = text.partition("\n")[0]
-    delimiter = ";" if head.count(";") > head.count(",") else ","
-    reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter, restval="")
+    reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter_of(text), restval="")
     names = {name.strip().lower(): name for name in reader.fieldnames or () if name}
     column = next((names[name] for name in columns if name in names), None)
     who = [names[name] for name in STUDENT if name in names]

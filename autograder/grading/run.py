@@ -24,6 +24,7 @@ from autograder.assumptions import FILES, Assumption
 from autograder.box.backends import BACKENDS
 from autograder.box.keeper import STRONG, pick, start_ahead, stop
 from autograder.errors import BadInput
+from autograder.failing import unproved
 from autograder.grading.belonging import check as check_records
 from autograder.grading.belonging import located, origin, owner_of
 from autograder.grading.by_hand import Desk, SheetDesk
@@ -42,7 +43,7 @@ from autograder.homework import Homework, read_homework
 from autograder.judge.results import Report, by_question
 from autograder.judge.tools import tools
 from autograder.judge.verdicts import Infrastructure, Verdict
-from autograder.places import package_version
+from autograder.places import THE_COURSE, package_version
 from autograder.progress import Progress
 
 STAGED = "regrade{}.jsonl"
@@ -114,6 +115,11 @@ def run(options: Run, tell: Callable[[str], None] = print, desk: Desk | None = N
     tell(f"Boxes: {sandbox}, {BACKENDS[sandbox].summary}.")
     if sandbox not in STRONG:
         tell("Warning: this is no wall against people you cannot trust. See `autograder doctor`.")
+    if THE_COURSE.scoring == "mistakes" and (unknown := unproved(homework)):
+        tell(
+            f"Warning: nobody knows which cases the known mistakes of {', '.join(unknown)} fail, so there one mistake "
+            f"costs as much as its failed cases. `autograder verify {homework.name}` finds out; then grade again."
+        )
     options = replace(options, sandbox=sandbox)
     with Journal(options.out / JOURNAL, homework.name) as journal:
         before = {student: outcome.digest for student, outcome in journal.outcomes.items()}

@@ -11,6 +11,11 @@ FORMULA = (*"=+-@\uff1d\uff0b\uff0d\uff20", "\t", "\n")  # what a spreadsheet wo
 LINE_BREAK = re.compile("\r\n?|[\v\f\x1c-\x1e\x85\u2028\u2029]")
 
 
+def delimiter_of(text: str, known: str = ",;") -> str:
+    """What separates the cells of a table that a spreadsheet wrote: the one of `known` that its first line has most."""
+    return max(known, key=text.partition("\n")[0].count)
+
+
 def csv_text(rows: Iterable[Sequence[object]], delimiter: str = ",", quote_all: bool = False) -> str:
     """The rows as a CSV file; a line may break inside a cell, but only in one way, which every reader knows."""
     buffer = io.StringIO()

@@ -17,6 +17,7 @@ from autograder.assumptions import KINDS, Assumption
 from autograder.box.limits import Limits
 from autograder.box.sandbox import BoxFactory
 from autograder.digests import question_digest
+from autograder.failing import is_unproved
 from autograder.grading.collect import Handin
 from autograder.grading.journal import Outcome
 from autograder.homework import Homework
@@ -63,6 +64,7 @@ class Task:
 def stamp(homework: Homework, question: str, seed: int = 0, public_only: bool = False) -> str:
     """What a question's facts depend on besides the submission: while this is the same, they are current."""
     told = " told" * (THE_COURSE.renamed_answers != "graded")
+    told += " unproved" * (THE_COURSE.scoring == "mistakes" and is_unproved(homework, question))
     return question_digest(homework, question) + told + " public" * public_only + (f" seed {seed}" if seed else "")
 
 

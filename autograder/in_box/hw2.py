@@ -41,3 +41,10 @@ def shared_state(make_cache: Callable[[], Any]) -> list[str]:
     a, b = make_cache(), make_cache()
     names = [name for name in dir(a) if not name.startswith("__")]
     return [n for n in names if isinstance(getattr(a, n), list | dict | set) and getattr(a, n) is getattr(b, n, None)]
+
+
+def several_steps(cached_step: Callable[..., Any], mha: nn.Module, x: Tensor, cache: Any) -> tuple[Any, Any]:
+    """The last step's output and the cache after the steps for all tokens of x [B, N, D]."""
+    for t in range(x.shape[1]):
+        out, cache = one_step(cached_step, mha, x[:, t : t + 1], cache)
+    return out, cache

@@ -13,7 +13,7 @@ from autograder.judge.proxies import CellOutcome, Student
 from autograder.judge.relay import Relay
 from autograder.judge.seat import Sitting
 from autograder.judge.verdicts import StudentFault
-from autograder.submission import RunCell, Submission, definitions_only
+from autograder.submission import RunCell, Submission, defines, definitions_only, with_soft_imports
 from course_utils.checking.compare import NotAnswered
 
 MAX_PRINTED = 64 * 1024  # bytes kept of what all cells print together
@@ -49,7 +49,7 @@ class Candidate:
         deadline = time.monotonic() + limits.wall_submission
         while True:
             box = self._boxes.open(limits)
-            student = Student(box.channel, wall=limits.wall)
+            student = Student(box.channel, wall=limits.wall, autograd=bool(limits.autograd))
             try:
                 if self._relay is not None:
                     student.relay = self._relay
@@ -61,7 +61,7 @@ class Candidate:
                 box.close()
                 raise
             if loaded:
-                return Sitting(student, box.close)
+                return Sitting(student, box.close, box.waited)
             box.close()
 
     def _load(self, student: Student, limits: Limits, deadline: float) -> bool:
@@ -106,25 +106,30 @@ class Candidate:
         self._assume(cell, f"this cell was left out{kept}: {fault}")
 
     def _complete(self, failed: list[int], student: Student) -> bool:
-        """Where an error has kept an answer from being defined, have the cell's definitions run after it from now on.
+        """Where an error has kept a function or a class from being defined, an answer or what answers may use, have the
+        cell's definitions run after it from now on, without what they import in vain.
 
         Gives back whether there is such a cell.
         """
-        answers = {name for number in failed for name in self._cells[number].keep}
-        if not answers:
+        wanted = {number: defines(self._cells[number]) for number in failed}
+        asked = {name for names in wanted.values() for name in names}
+        if not asked:
             return False
         try:
-            missing = answers - student.kinds(answers).keys()
+            missing = asked - student.kinds(asked).keys()
         except (NotAnswered, StudentFault):  # the box is spoilt, as whoever asks next will find
             return False
         found = False
         for number in failed:
             cell = self._cells[number]
-            names = tuple(name for name in cell.keep if name in missing)
-            rest = definitions_only(cell) if names and self._runs[number] == [cell] else None
+            names = tuple(name for name in wanted[number] if name in missing)
+            if not names or self._runs[number] != [cell]:
+                continue
+            rest = definitions_only(cell)
+            rest = with_soft_imports(rest or cell) or rest
             if rest is not None:
                 found = True
-                self._runs[number] = [cell, replace(rest, keep=names)]
+                self._runs[number] = [cell, replace(rest, keep=tuple(name for name in cell.keep if name in names))]
                 told = ", ".join(f"`{name}`" for name in names)
                 self._assume(
                     cell,

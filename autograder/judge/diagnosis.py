@@ -6,15 +6,19 @@ import hashlib
 import importlib.util
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from autograder.failing import failing
 from autograder.homework import Homework
-from autograder.judge.local import sit_locally
+from autograder.judge.exam import Exam
+from autograder.judge.local import reference_names, sit_locally
 from autograder.judge.proxies import Student
 from autograder.judge.results import Diagnosis
-from autograder.judge.verdicts import StudentFault
+from autograder.judge.seat import Seat
+from autograder.judge.verdicts import StudentFault, Verdict
 from autograder.places import COURSE_UTILS, THE_COURSE, package_path
 from autograder.submission import given_cells, reference_submission
 from course_utils.checking.wrong import NotAnswered
@@ -63,8 +67,10 @@ def recipe(homework: Homework, question: str) -> str:
     """A hash of what the fingerprints of a question's mistakes are made from."""
     asked = homework.question(question)
     code = [*given_cells(homework), *(homework.question(part).answer for part in (*asked.uses, question))]
-    files = (homework.public_file(question), homework.suite / "mistakes" / f"{question}.py")
-    code += [file.read_text() for file in files if file.is_file()]
+    public = homework.public_file(question)
+    code += [public.read_text()] if public.is_file() else []
+    entries = homework.mistakes[question]  # of which hints and prices make no print
+    code += [text for entry in entries for text in (entry.label, entry.source)]
     digest = hashlib.sha256("\0".join([*code, *_course_code(code)]).encode())
     return digest.hexdigest()[:16]
 
@@ -104,20 +110,38 @@ class Diagnostician:
         self._anew = anew
         self.mistakes = cache(self._mistakes)
         self.probes = cache(lambda question: probes(homework.public_file(question)))
+        self._exam = cache(lambda question: Exam(homework, lambda: reference_names(homework), question))
 
-    def diagnose(self, question: str, student: Student, named: Collection[str] = ()) -> Diagnosis | None:
-        """The known mistake that fits the student's answer best; else one that a failed case has named."""
-        found = diagnose(answers_to(self.probes(question), student), self.mistakes(question), named)
-        if found is None:
-            found = next((known for known in self.mistakes(question) if known.label in named), None)
-        return Diagnosis(found.label, found.hint) if found else None
+    def diagnose(
+        self, question: str, student: Student, named: Collection[str] = (), failed: Collection[str] = ()
+    ) -> Diagnosis | None:
+        """The known mistakes that explain the student's answer best; else one that a failed case has named.
+
+        `failed`: the cases that the answer fails. A mistake that fails none of them itself explains nothing.
+        """
+        known = self.known(question)
+        found = diagnose(answers_to(self.probes(question), student), known, named, failed)
+        if not found:
+            first = next((mistake for mistake in known if mistake.label in named), None)
+            return Diagnosis(first.label, first.hint) if first else None
+        told = [
+            Diagnosis(one.mistake.label, one.mistake.hint, one.exact, tuple(sorted(set(one.mistake.fails) & {*failed})))
+            for one in found
+        ]
+        return replace(told[0], second=told[1] if len(told) > 1 else None)
+
+    def known(self, question: str) -> list[Mistake]:
+        """The mistakes with the cases that each fails, hidden ones too, where `verify` has found that out."""
+        fails = failing(self.homework, question)
+        return [replace(one, fails=sorted(fails.get(one.label, ()))) for one in self.mistakes(question)]
 
     def _mistakes(self, question: str) -> list[Mistake]:
         entries = self.homework.mistakes[question]
         old = stored(self._built, question) if self._built else None
-        old_prints = {mistake.label: mistake.prints for mistake in old.mistakes} if old else {}
+        known = {mistake.label: mistake for mistake in old.mistakes} if old else {}
+        nothing = Mistake("", "")
         if old and not self._anew and old.made_from == recipe(self.homework, question):
-            return [Mistake(entry.label, entry.text, old_prints.get(entry.label, {})) for entry in entries]
+            return [replace(known.get(entry.label, nothing), label=entry.label, hint=entry.text) for entry in entries]
         right = self._prints(question, "")
         mistakes = []
         for entry in entries:
@@ -127,9 +151,22 @@ class Diagnostician:
                 for name, value in wrong.items()
                 if not matches(value, right[name]) and name in again and matches(value, again[name])
             }
-            prints = _settled(question, differing, old_prints.get(entry.label, {}))
-            mistakes.append(Mistake(entry.label, entry.text, prints))
+            prints = _settled(question, differing, known.get(entry.label, nothing).prints)
+            mistakes.append(Mistake(entry.label, entry.text, prints, self._public_failures(question, entry.source)))
         return mistakes
+
+    def _public_failures(self, question: str, paste: str) -> tuple[str, ...]:
+        """The public checks that a mistake fails, by the names of their functions: what its hint can explain."""
+        exam, submission = self._exam(question), reference_submission(self.homework, {question: paste})
+        with Seat(lambda *_: sit_locally(submission)) as seat:
+            cases = [case for case in exam.of_question(question) if case.public]
+            limits = self.homework.question(question).limits
+            failed = []
+            for case in cases:
+                seat.use(limits | case.limits)
+                if exam.sit(case, seat).verdict is not Verdict.PASSED:
+                    failed.append(case.id.removeprefix(f"{question}/").partition("[")[0])
+        return tuple(dict.fromkeys(failed))
 
     def _prints(self, question: str, paste: str, seed: int = 0) -> Prints:
         sitting = sit_locally(reference_submission(self.homework, {question: paste}))

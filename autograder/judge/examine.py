@@ -22,6 +22,7 @@ LOST = {
 MAX_LOSSES = 2  # boxes that cases may lose before others that need the same functions get the same verdict unrun
 MAX_LOST = 6  # boxes that one question may lose
 TRIES = 3  # of a case that our own fault kept from running
+SPOKEN = {Verdict.FAILED, Verdict.ERROR, Verdict.NOT_ANSWERED}  # the message can have words of the student's code
 
 
 def examine(
@@ -30,12 +31,11 @@ def examine(
     seat: Seat,
     questions: Iterable[Question] | None = None,
     seed: int = 0,
-    to_the_end: bool = True,
     public_only: bool = False,
     help_allowed: bool = True,
     right: Collection[str] = (),
 ) -> list[QuestionResult]:
-    """The results of the questions; unless `to_the_end`, a question's cases after the first that fails are left out.
+    """The results of the questions.
 
     Where earlier answers may be to blame for what fails, the cases are tried again with the reference's in their place;
     those in `right` are known not to be.
@@ -45,17 +45,26 @@ def examine(
         chosen = [case for case in exam.of_question(question.id) if case.public or not public_only]
         seat.use(question.limits)
         _ready(seat)
-        cases = _sit_all(exam, question, chosen, seat, seed, to_the_end)
+        cases = _sit_all(exam, question, chosen, seat, seed)
         if help_allowed and (parts := _suspects(question, results, right, cases)):
             cases = _sit_again(exam, cases, seat, seed, question, parts)
         wrong = any(case.verdict in (Verdict.FAILED, Verdict.ERROR) for case in cases)
         named = [case.mistake for case in cases if case.mistake]
+        failed = _failed(cases)
         seat.use(question.limits)  # the student's own parts, after a second try with the reference's
-        diagnosis = _diagnose(diagnostician, question.id, seat, named) if wrong and not seat.out_of_time else None
+        diagnosis = None
+        if wrong and not seat.out_of_time:
+            diagnosis = _diagnose(diagnostician, question.id, seat, named, failed)
         if wrong:
             seat.renew()  # who knows what a wrong answer has left behind
         results.append(QuestionResult(question.id, question.points, tuple(cases), diagnosis))
     return results
+
+
+def _failed(cases: list[CaseResult]) -> list[str]:
+    """The cases that failed; of those that were tried again all or none, so that no name tells which."""
+    again = any(case.again and case.verdict is not Verdict.PASSED for case in cases)
+    return [case.case for case in cases if (again if case.again else case.verdict is not Verdict.PASSED)]
 
 
 def _suspects(
@@ -70,18 +79,24 @@ def _suspects(
 def _sit_again(
     exam: Exam, first: list[CaseResult], seat: Seat, seed: int, question: Question, parts: tuple[str, ...]
 ) -> list[CaseResult]:
-    """Try what failed with the reference's earlier parts in the box.
+    """Try what failed with the reference's earlier parts, which are in another box.
 
-    Nothing but pass or fail comes out of that box: the student's code could read the reference there.
+    Nothing but pass or fail comes out, and that counts together for all that are tried again: the student's code could
+    let each depend on what it asks of the reference.
     """
     cases = {case.id: case for case in exam.of_question(question.id) if not case.integration}
     names = ", ".join(parts)
-    results = list(first)
+    tried = {
+        before.case
+        for before in first
+        if before.verdict not in (Verdict.PASSED, Verdict.INFRASTRUCTURE)
+        and before.case in cases
+        and not (before.verdict is Verdict.NOT_ANSWERED and _is_own(before.detail, question))
+    }
+    results = [replace(before, again=parts) if before.case in tried else before for before in first]
     losses = 0
-    for i, before in enumerate(first):
-        if before.verdict in (Verdict.PASSED, Verdict.INFRASTRUCTURE) or before.case not in cases:
-            continue
-        if before.verdict is Verdict.NOT_ANSWERED and _is_own(before.detail, question):
+    for i, before in enumerate(results):
+        if before.case not in tried:
             continue
         seat.use(question.limits | cases[before.case].limits, Help(question.id, parts))
         if losses >= MAX_LOSSES or seat.out_of_time:
@@ -90,11 +105,12 @@ def _sit_again(
         losses += again.verdict in LOST
         if again.verdict is Verdict.PASSED:
             told = f"passed with the course's own {names} in place of yours"
-            results[i] = replace(again, message=told, helped=parts)
+            results[i] = replace(again, message=told, helped=parts, again=parts)
         elif before.verdict is Verdict.NOT_ANSWERED and again.verdict is not Verdict.NOT_ANSWERED:
             told = f"this fails, also with the course's own {names} in place of yours"
             verdict = again.verdict if again.verdict is Verdict.INFRASTRUCTURE else Verdict.FAILED
-            results[i] = replace(again, verdict=verdict, message=told, mistake=None, detail="", helped=parts)
+            results[i] = replace(again, verdict=verdict, message=told, mistake=None, detail="", helped=parts,
+                                 again=parts)  # fmt: skip
         elif again.verdict is Verdict.NOT_ANSWERED:
             break  # the question itself is not answered
     return results
@@ -115,9 +131,7 @@ def _ready(seat: Seat) -> None:
         pass  # the first case meets it too, and is tried again
 
 
-def _sit_all(
-    exam: Exam, question: Question, cases: list[Case], seat: Seat, seed: int, to_the_end: bool
-) -> list[CaseResult]:
+def _sit_all(exam: Exam, question: Question, cases: list[Case], seat: Seat, seed: int) -> list[CaseResult]:
     results: list[CaseResult] = []
     lost: list[tuple[Case, CaseResult]] = []
     for case in cases:
@@ -133,25 +147,31 @@ def _sit_all(
             ruling = Ruling(lost[-1][1].verdict, "not run: earlier cases of this question lost the box")
             result = exam.record(case, seed, ruling)
         results.append(result)
-        if not to_the_end and result.verdict is not Verdict.PASSED:
-            break
     return results
 
 
 def _sit(exam: Exam, case: Case, seat: Seat, seed: int) -> CaseResult:
+    """One case. What a public case says is shown: it is said in a box that has met no hidden input."""
     for _ in range(TRIES):
         result = exam.sit(case, seat, seed)
+        if case.public and seat.seen_hidden and result.verdict in SPOKEN:
+            seat.renew()
+            result = exam.sit(case, seat, seed)
         if result.verdict in LOST:
             seat.renew()
+        elif not case.public:
+            seat.seen_hidden = True
         if result.verdict is not Verdict.INFRASTRUCTURE:
             break
     return result
 
 
-def _diagnose(diagnostician: Diagnostician, question: str, seat: Seat, named: list[str]) -> Diagnosis | None:
+def _diagnose(
+    diagnostician: Diagnostician, question: str, seat: Seat, named: list[str], failed: list[str]
+) -> Diagnosis | None:
     """The mistake that fits; none where the box is lost while looking."""
     try:
-        return diagnostician.diagnose(question, seat.student(), named)
+        return diagnostician.diagnose(question, seat.student(), named, failed)
     except (NotAnswered, StudentFault, Infrastructure):
         seat.renew()
         return None

@@ -31,4 +31,4 @@ def sit_helped(submission: Submission, homework: Homework, help: Help, open_sitt
         near.close()
         far.close()
 
-    return Sitting(near.student, close)
+    return Sitting(near.student, close, near.waited)

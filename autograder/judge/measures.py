@@ -13,6 +13,7 @@ import torch
 
 from autograder.judge.proxies import MEASURES, Student
 from autograder.judge.watch import Seen, watch
+from course_utils.instruments.no_autograd import without_autograd
 from course_utils.instruments.work import count_work, functions_called
 
 # What shows that a ready-made function was called: operations that only it needs, or the name by which torch takes it
@@ -51,16 +52,25 @@ def called(student: Student, function: Any, *args: Any, **kwargs: Any) -> tuple[
     They are known by the operations that were asked for, and besides by the call's own word, with gradients and
     without: where operations cannot tell a function from what it is made of, only an honest answer can.
     """
+    with watch(student) as session:  # first: whoever has met the numbers can know the result without any work
+        seen = session.call(function, *args, **kwargs)
     names: set[str] = set()
     for enabled in (True, False):
         with torch.set_grad_enabled(enabled):
             names.update(map(str, student.beside(functions_called, function, *args, **kwargs)[1]))
-    with watch(student) as session:
-        seen = session.call(function, *args, **kwargs)
     for shown, ready_made, accounted in READY_MADE:
         if {*seen.names, *seen.wholes} & {*shown} and not any(name.endswith(accounted) for name in names):
             names.add(ready_made)
     return seen.value, sorted(names)
+
+
+@instead_of(without_autograd)
+def by_hand(student: Student, function: Any, *args: Any, **kwargs: Any) -> Any:
+    """A call where autograd is switched off: in a box that has none there is nothing to switch."""
+    if student.autograd:
+        return student.beside(without_autograd, function, *args, **kwargs)
+    with torch.no_grad():
+        return function(*args, **kwargs)
 
 
 def work_of(seen: Seen) -> dict[str, Any]:

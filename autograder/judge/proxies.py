@@ -42,17 +42,21 @@ class CellOutcome:
 class Student:
     """A notebook in a box: `student["f"]` is a stand-in for the student's object of that name."""
 
-    def __init__(self, channel: Channel, *, wall: float | None = None, arrays: str = THE_COURSE.rng) -> None:
+    def __init__(
+        self, channel: Channel, *, wall: float | None = None, arrays: str = THE_COURSE.rng, autograd: bool = True
+    ) -> None:
         """`arrays` is what tests get for a student's NumPy arrays and scalars: themselves, or in a course on torch
-        tensors and Python numbers.
+        tensors and Python numbers. `autograd` is whether there is any in the box.
         """
         self.channel = channel
+        self.autograd = autograd
         self._as_tensors = arrays == "torch"
         self.wall = wall  # seconds for each request; may be changed between requests
         self.printed = ""
         self._known: dict[str, str | None] = {}  # what the names are, as far as they were asked for
         self._answers: set[str] = set()  # names that cells were loaded for: asked for together
         self._seed: int | None = None  # to be sent with the next request
+        self.watched_on: str | None = None  # as well: the device of a new session of watched calls
         self.relay: Relay | None = None  # the way to parts in another box
         self._graphs: list[int] = []  # what the box may forget, told with the next request
         self._handles: list[int] = []
@@ -130,6 +134,8 @@ class Student:
         """The box's whole reply to a message."""
         if self._seed is not None:
             message["seed"], self._seed = self._seed, None
+        if self.watched_on is not None:
+            message["watch"], self.watched_on = self.watched_on, None
         if self._graphs:
             message["release"], self._graphs = self._graphs, []
         if self._handles:
@@ -332,7 +338,7 @@ class _Remote(torch.autograd.Function):
 
 def _attach(graph: _Graph, value: Any, indices: list[Any], leaves: list[Tensor]) -> Any:
     """The value with its differentiable tensors made children of `leaves` in the judge's graph."""
-    tensors = list(_tensors(value))
+    tensors = list(tensors_in(value))
     chosen = [index for index in indices if type(index) is int and 0 <= index < len(tensors)]
     outputs = [tensors[index] for index in chosen]
     continuous = all(output.is_floating_point() or output.is_complex() for output in outputs)
@@ -345,15 +351,16 @@ def _attach(graph: _Graph, value: Any, indices: list[Any], leaves: list[Tensor])
     return _replaced(value, iter(tensors))
 
 
-def _tensors(value: Any) -> Iterator[Tensor]:
+def tensors_in(value: Any) -> Iterator[Tensor]:
+    """The tensors of a value, in order."""
     if isinstance(value, Tensor):
         yield value
     elif isinstance(value, list | tuple):
         for item in value:
-            yield from _tensors(item)
-    elif isinstance(value, dict):
+            yield from tensors_in(item)
+    elif isinstance(value, Mapping):
         for item in value.values():
-            yield from _tensors(item)
+            yield from tensors_in(item)
 
 
 def _replaced(value: Any, tensors: Iterator[Tensor]) -> Any:

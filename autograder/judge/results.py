@@ -26,6 +26,7 @@ class CaseResult:
     seconds: float
     detail: str = ""  # for staff: what the test itself stumbled over
     helped: tuple[str, ...] = ()  # earlier questions whose reference answers stood in for the student's
+    again: tuple[str, ...] = ()  # the same where it was tried again, whatever came out: such cases count together
 
     def to_json(self) -> dict[str, Any]:
         """The record as plain data."""
@@ -34,10 +35,22 @@ class CaseResult:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """A known mistake that fits an answer, with the hint that a student reads."""
+    """A known mistake that fits an answer, with the hint that a student reads.
+
+    `exact`: the outputs are the mistake's wherever those differ from the right ones. `fails`: the cases that the
+    answer fails and that the mistake itself fails too. `second`: another one, where two together explain the answer.
+    """
 
     label: str
     hint: str
+    exact: bool = False
+    fails: tuple[str, ...] = ()
+    second: Diagnosis | None = None
+
+    @property
+    def all(self) -> tuple[Diagnosis, ...]:
+        """This mistake, and the second one if there is any."""
+        return (self,) if self.second is None else (self, self.second)
 
 
 @dataclass(frozen=True)
@@ -57,6 +70,7 @@ class Waiver:
 
 
 FULL, DROP = "full", "drop"  # how a case is waived
+PARTS = 3  # cases that were tried again earn none of their points, one part, two, or all
 
 
 @dataclass(frozen=True)
@@ -72,6 +86,7 @@ class QuestionResult:
     waived: Mapping[str, Waiver] = field(default_factory=dict)  # by case
     bonus: bool = False  # earns points beyond those of the homework
     outdated: bool = False  # the cases are of an earlier suite or file, and count until it is graded again
+    price: float | None = None  # what the mistakes that were named cost, as a share of the points; None: not counted
 
     @property
     def graded(self) -> bool:
@@ -95,14 +110,66 @@ class QuestionResult:
 
     @property
     def judged(self) -> float:
+        """The points that the answer earns: those of its cases, or all but the price of what explains each failed one.
+
+        The better of the two. Wrong in one way costs once, however many cases look at it.
+        """
+        if self.price is None or not self.explained:
+            return self.by_cases
+        return max(self.by_cases, round(self.points * max(0.0, 1 - self.price), 2))
+
+    @property
+    def by_cases(self) -> float:
         """The points that the cases earn.
 
         Those that could not run for our own fault are left out of the account, and so are waived ones that failed.
         """
         counted = [case for case in self.cases if self._counts(case)]
         total = sum(case.weight for case in counted)
-        earned = sum(case.weight for case in counted if self._passed(case))
+        earned = sum(case.weight * self.credit(case) for case in counted)
         return round(self.points * earned / total, 2) if total else 0.0
+
+    def credit(self, case: CaseResult) -> float:
+        """The share of its weight that a case earns: all or nothing, or what those tried again earn together."""
+        return self.together if case.again else float(self._passed(case))
+
+    @property
+    def together(self) -> float:
+        """The share that the cases earn which were tried again with the reference's earlier answers.
+
+        All where all pass, else the nearest part below. One verdict for each would be as many bits to whoever lets
+        them depend on what the reference says; so there are two in a question.
+        """
+        tried = [case for case in self.cases if case.again and self._counts(case)]
+        weight = sum(case.weight for case in tried)
+        passed = sum(case.weight for case in tried if self._passed(case))
+        if not weight or all(map(self._passed, tried)):
+            return 1.0
+        return min(round(PARTS * passed / weight), PARTS - 1) / PARTS
+
+    @property
+    def failed(self) -> tuple[CaseResult, ...]:
+        """The cases that cost points."""
+        return tuple(case for case in self.cases if self._counts(case) and not self._passed(case))
+
+    @property
+    def explained(self) -> bool:
+        """Whether the mistakes that were named exactly explain every failed case: they fail the same ones themselves.
+
+        A case that did not come to an end is explained by nothing, and neither is one that our own fault kept away.
+        """
+        if self.diagnosis is None or not self.failed:
+            return False
+        known = {name for mistake in self.diagnosis.all if mistake.exact for name in mistake.fails}
+        ended = all(case.verdict in (Verdict.FAILED, Verdict.ERROR) for case in self.failed)
+        ran = all(case.verdict is not Verdict.INFRASTRUCTURE for case in self.cases)
+        exact = all(mistake.exact for mistake in self.diagnosis.all)
+        return exact and ended and ran and all(case.case in known for case in self.failed)
+
+    @property
+    def costs_once(self) -> bool:
+        """Whether the price of the mistakes decides the score, and not the number of failed cases."""
+        return self.price is not None and self.explained and self.judged > self.by_cases
 
     @property
     def complete(self) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+from autograder.box.channel import TimeLimit, waited_for_a_core
 from autograder.box.limits import Limits
 from autograder.judge.proxies import Student
 
@@ -20,6 +21,7 @@ class Sitting:
 
     student: Student
     close: Callable[[], None]
+    waited: Callable[[], float] = lambda: 0.0  # seconds that its box has waited for a core
 
 
 class Help(NamedTuple):
@@ -46,18 +48,35 @@ class Seat:
         self._processor_end = time.process_time() + processor
         self._usual = self.limits = limits
         self._help: Help | None = None
-        self._end = time.monotonic() + limits.wall_submission
+        self._time = TimeLimit(limits.wall_submission, self._lost)
+        self._lost_before, self._told = waited_for_a_core(), 0.0  # by this process; by all, and told to the limit
+        self._lost_in_boxes = 0.0  # that are closed
         self._sitting: Sitting | None = None
+        self.seen_hidden = False  # whether this box has met the inputs of a hidden case
 
     @property
     def out_of_time(self) -> bool:
         """Whether the submission has used up the time for all of its boxes, or the judge's own."""
-        return time.monotonic() > self._end or time.process_time() > self._processor_end
+        return self._left() <= 0 or time.process_time() > self._processor_end
+
+    def _left(self) -> float:
+        """Seconds of the submission's time; what the judge or a box has waited for a core does not count."""
+        try:
+            return self._time.left() or 0.0
+        except TimeoutError:
+            return 0.0
+
+    def _lost(self) -> float:
+        """Seconds that were waited since this was last asked."""
+        now = self._sitting.waited() if self._sitting is not None else 0.0
+        told, waited = self._told, waited_for_a_core() - self._lost_before + self._lost_in_boxes + now
+        self._told = max(told, waited)
+        return self._told - told
 
     def student(self) -> Student:
         """The student at hand."""
         if self._sitting is None:
-            left = replace(self.limits, wall_submission=self._end - time.monotonic())
+            left = replace(self.limits, wall_submission=self._left())
             self._sitting = self._open(left, self._help)
         return self._sitting.student
 
@@ -72,8 +91,10 @@ class Seat:
     def renew(self) -> None:
         """Whoever asks next gets a fresh box."""
         if self._sitting is not None:
+            self._lost_in_boxes += self._sitting.waited()
             self._sitting.close()
             self._sitting = None
+        self.seen_hidden = False
 
     def __enter__(self) -> Seat:
         return self

@@ -10,20 +10,21 @@ result is real: compare it too.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from torch import Tensor
 from torch.utils._pytree import tree_leaves
 
+from autograder.box import wire
 from autograder.box.channel import NO_ANSWER
 from autograder.box.protocol import Kept
 from autograder.judge.faults import checked, one_line
-from autograder.judge.proxies import ModuleProxy, Student, lower
-from autograder.judge.verdicts import StudentCrash, StudentError, StudentFault
-from course_utils.checking.compare import NotAnswered, Wrong
+from autograder.judge.proxies import ModuleProxy, Student, lower, tensors_in
+from autograder.judge.verdicts import StudentCrash, StudentError
+from course_utils.checking.compare import Wrong
 
 BRINGS = 256  # numbers that a call may bring in: how honest code builds a mask
 
@@ -57,15 +58,17 @@ class Session:
         self._inputs: dict[int, str] = {}  # number in the vault -> the argument that it is
         self._taken: dict[int, ModuleProxy] = {}
         self.ask_vault({"op": "begin", "seed": seed, "reads": reads, "brings": brings, "factors": factors})
-        student.ask({"op": "watch", "device": device})
+        student.watched_on = device
 
     def call(self, target: Any, *args: Any, opaque: str = "none", **kwargs: Any) -> Seen:
         """One watched call; `Wrong` where it cannot be believed, or has changed its inputs.
 
         What is `opaque` stays in the box as it is, whatever it is: "all" of the result, or the "last" item of it.
         """
-        self.ask_vault({"op": "resume"})
-        self._take(target)
+        for module in (target, *args, *kwargs.values()):
+            self._take(module)
+        self.ask_vault({"op": "resume", "own": False})
+        self._hold([args, kwargs])
         message = {
             "op": "call watched",
             "target": lower(target),
@@ -80,7 +83,9 @@ class Session:
             if refused := self._count()["refused"]:
                 raise Wrong(f"in a watched call {one_line(checked(refused, str))}") from None
             raise
-        told = self._count()
+        value = reply["value"]
+        handles = list(dict.fromkeys(leaf.number for leaf in wire.leaves(value) if type(leaf) is Kept))
+        told = self._count(handles)
         if told["refused"]:
             raise Wrong(f"in a watched call {one_line(checked(told['refused'], str))}")
         if told["changed"]:
@@ -89,23 +94,28 @@ class Session:
         numbers = {name: told[name] for name in ("flops", "largest", "made", "read", "brought")}
         if not all(type(number) is int and number >= 0 for number in numbers.values()):
             raise StudentCrash(NO_ANSWER)
-        value, wholes = reply["value"], frozenset(map(str, checked(reply.get("wholes"), list)))
+        wholes = frozenset(map(str, checked(reply.get("wholes"), list)))
         strays = sum(isinstance(leaf, Tensor) for leaf in tree_leaves(value))
-        result = self._student.lift(self._fetched(value), "result")
+        fetched = dict(zip(handles, checked(told["fetched"], list), strict=True))
+        result = self._student.lift(_filled(value, fetched), "result")
         factors = tuple(checked(told["factors"], list))
         return Seen(result, **numbers, names=dict(told["names"]), wholes=wholes, strays=strays, factors=factors)
 
     def load(self, module: ModuleProxy, state: Mapping[str, Tensor]) -> None:
         """Give a module weights that no box ever has: its parameters of these names become handles of them."""
-        self.ask_vault({"op": "resume"})
+        self._hold(state)
         kept = {name: self._put(value, f"parameter {name}") for name, value in state.items()}
-        self._student.ask({"op": "take", "target": module._target, "state": kept})
-        self._taken[id(module)] = module
+        self._take(module, kept)
+
+    def _hold(self, value: Any) -> None:
+        """Put all tensors of a value into the vault."""
+        tensors = [tensor.detach() for tensor in tensors_in(value)]
+        self._held = iter(checked(self.ask_vault({"op": "hold", "tensors": tensors}), list) if tensors else [])
 
     def _put(self, value: Any, name: str) -> Any:
-        """An argument with its tensors put into the vault."""
+        """An argument with its tensors, which were put into the vault, by their numbers there."""
         if isinstance(value, Tensor):
-            (number,) = checked(self.ask_vault({"op": "hold", "tensors": [value.detach()]}), list)
+            number = next(self._held)
             self._inputs[number] = name
             kept = value.detach().contiguous()
             return Kept(number, kept.dtype, tuple(kept.shape), tuple(kept.stride()))
@@ -113,29 +123,24 @@ class Session:
             return type(value)(self._put(item, name) for item in value)
         if isinstance(value, Mapping):
             return {key: self._put(item, name) for key, item in value.items()}
-        self._take(value)
         return lower(value)
 
-    def _take(self, value: Any) -> None:
-        """Have the numbers of a module's parameters and buffers kept in the vault for this session."""
-        if isinstance(value, ModuleProxy) and id(value) not in self._taken:
-            self._student.ask({"op": "take", "target": value._target, "state": {}})
+    def _take(self, value: Any, state: Mapping[str, Any] | None = None) -> None:
+        """Have the numbers of a module's parameters and buffers kept in the vault for this session.
+
+        This comes before a call's inputs: what a box puts in as a module's own is not counted.
+        """
+        if isinstance(value, list | tuple | Mapping):
+            for item in value.values() if isinstance(value, Mapping) else value:
+                self._take(item)
+        elif isinstance(value, ModuleProxy) and (state is not None or id(value) not in self._taken):
+            self.ask_vault({"op": "resume", "own": True})
+            self._student.ask({"op": "take", "target": value._target, "state": dict(state or {})})
             self._taken[id(value)] = value
 
     def close(self) -> None:
         """Give modules their own parameters back."""
-        with suppress(NotAnswered, StudentFault):
-            self._student.ask({"op": "watch", "device": "cpu"})
-
-    def _fetched(self, value: Any) -> Any:
-        if type(value) is Kept:
-            (tensor,) = checked(self.ask_vault({"op": "fetch", "handles": [value.number]}), list)
-            return tensor
-        if isinstance(value, list | tuple):
-            return type(value)(self._fetched(item) for item in value)
-        if isinstance(value, dict):
-            return {key: self._fetched(item) for key, item in value.items()}
-        return value
+        self._student.watched_on = "cpu"
 
     @contextmanager
     def _heard_by_the_relay(self) -> Iterator[None]:
@@ -149,8 +154,9 @@ class Session:
         finally:
             self._relay.session = None
 
-    def _count(self) -> dict[str, Any]:
-        told = checked(self.ask_vault({"op": "count"}), dict)
+    def _count(self, handles: Sequence[int] = ()) -> dict[str, Any]:
+        """What was done since this was last asked, and the tensors of these numbers."""
+        told = checked(self.ask_vault({"op": "count", "handles": list(handles)}), dict)
         return told if self._relay is None else self._relay.counted(told)
 
     def ask_vault(self, message: dict[str, Any]) -> Any:
@@ -159,6 +165,16 @@ class Session:
         if "error" in reply:
             raise StudentCrash(NO_ANSWER)
         return reply["value"]
+
+
+def _filled(value: Any, tensors: Mapping[int, Tensor]) -> Any:
+    if type(value) is Kept:
+        return tensors[value.number]
+    if isinstance(value, list | tuple):
+        return type(value)(_filled(item, tensors) for item in value)
+    if isinstance(value, dict):
+        return {key: _filled(item, tensors) for key, item in value.items()}
+    return value
 
 
 @contextmanager

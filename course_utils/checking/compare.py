@@ -100,6 +100,18 @@ def same(
         _same_exactly(_plain(got), _plain(expected), what)
 
 
+def same_as_yours(got: Any, own: Any, what: str, against: str, **how: Any) -> None:
+    """`same` for two outputs of the answer itself, where one must not differ from the other: nothing was "expected".
+
+    `against` says where the other came from: `same_as_yours(padded, plain, "the output", "without the padding")` tells
+    "the output: at index [0] you have 3, and without the padding 2".
+    """
+    try:
+        same(got, own, what, **how)
+    except Wrong as wrong:
+        raise Wrong(wrong.message.replace(", expected ", f", and {against} ", 1), wrong.mistake) from None
+
+
 def _same_mapping(got: Any, expected: Mapping[Any, Any], what: str, *how: Any) -> None:
     if not isinstance(got, Mapping):
         raise Wrong(f"{_describe(got, what)}, expected a dict with the keys {_keys(expected)}")

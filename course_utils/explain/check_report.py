@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
 from course_utils.explain.outcomes import CheckOutcome, Status
+from course_utils.explain.sentences import told_once
 from course_utils.notebook.palette import STATUS
 
+DECIDED = "points are decided by hidden checks too"  # wherever public checks are told
+MOST_HINTS = 2
 LABELS: dict[Status, str] = {
     "passed": "ok",
     "failed": "not yet",
@@ -48,8 +52,9 @@ class CheckReport:
 
     @property
     def hints(self) -> list[tuple[str, str]]:
-        """Label and hint of every mistake that was recognised, each once."""
-        return list(dict.fromkeys((o.mistake or "", o.hint) for o in self.outcomes if o.hint))
+        """Label and hint of the mistakes that were recognised, each once; of many those that explain most checks."""
+        found = Counter((o.mistake or "", o.hint) for o in self.outcomes if o.hint)
+        return [pair for pair, _ in found.most_common(MOST_HINTS)]
 
     @property
     def remarks(self) -> list[str]:
@@ -62,22 +67,21 @@ class CheckReport:
         if not self.passed:
             return ""
         topics = f" ({', '.join(self.hidden_topics)})" if self.hidden_topics else ""
-        return f"A good sign, not the grade: hidden checks look further{topics}."
+        return f"Public checks passed; {DECIDED}{topics}."
 
     def __repr__(self) -> str:
         lines = [f"{self.question}: {self.summary}"]
-        for outcome in self._shown():
+        for outcome, message in self._told():
             lines.append(f"  [{LABELS[outcome.status]}] {outcome.sentence}")
-            if outcome.message:
-                lines += [f"      {line}" for line in outcome.message.splitlines()]
+            lines += [f"      {line}" for line in message.splitlines()]
         lines += [f"  Looks like {label}: {hint}" for label, hint in self.hints]
         lines += [f"  {remark}" for remark in self.remarks]
         return "\n".join([*lines, *([f"  {self.note}"] if self.note else [])])
 
     def _repr_html_(self) -> str:
         rows = "".join(
-            f"<li style='margin:.35em 0'>{_badge(o.status)} {_marked(o.sentence)}{_message(o)}</li>"
-            for o in self._shown()
+            f"<li style='margin:.35em 0'>{_badge(outcome.status)} {_marked(outcome.sentence)}{_message(message)}</li>"
+            for outcome, message in self._told()
         )
         items = f"<ul style='list-style:none;margin:.2em 0;padding:0'>{rows}</ul>" if rows else ""
         hints = "".join(
@@ -88,9 +92,10 @@ class CheckReport:
         note = _paragraph(f"<em>{escape(self.note)}</em>") if self.note else ""
         return _box(self.question, self.summary, self.status, f"{items}{hints}{note}")
 
-    def _shown(self) -> Sequence[CheckOutcome]:
-        """Every check; of a question that was not begun, none but the summary."""
-        return [] if self.summary == LABELS["not answered"] else self.outcomes
+    def _told(self) -> list[tuple[CheckOutcome, str]]:
+        """Every check with its message; of a question that was not begun, none but the summary."""
+        shown = [] if self.summary == LABELS["not answered"] else list(self.outcomes)
+        return list(zip(shown, told_once(outcome.message for outcome in shown), strict=True))
 
 
 @dataclass(frozen=True)
@@ -117,7 +122,7 @@ class Overview:
             for report in self.reports
         )
         status: Status = "passed" if all(report.passed for report in self.reports) else "not answered"
-        note = _paragraph("<em>Public checks only: hidden checks look further.</em>")
+        note = _paragraph(f"<em>Public checks only: {DECIDED}.</em>")
         return _box(self.name, self.summary, status, f"<table style='margin:.4em 0'>{rows}</table>{note}")
 
 
@@ -128,10 +133,10 @@ def _badge(status: Status) -> str:
     )
 
 
-def _message(outcome: CheckOutcome) -> str:
-    if not outcome.message:
+def _message(message: str) -> str:
+    if not message:
         return ""
-    return f"<div style='margin:.15em 0 0 1em;white-space:pre-wrap'>{_marked(outcome.message)}</div>"
+    return f"<div style='margin:.15em 0 0 1em;white-space:pre-wrap'>{_marked(message)}</div>"
 
 
 def _marked(text: str) -> str:

@@ -49,7 +49,7 @@ class Explainer:
         self.hidden_topics = list(hidden_topics)
         self.remark = ""
         self._file = Path(FILE)
-        self._diagnosis: list[Mistake | None] = []
+        self._taken: dict[str, Fingerprint] | None = None
 
     def case(self, test: Callable[..., None]) -> Any:
         """The check as a test case of otter's, under the first line of its docstring."""
@@ -102,7 +102,7 @@ class Explainer:
             return CheckOutcome("not answered", sentence, self._unanswered(error))
         known = {mistake.label: mistake for mistake in self.mistakes}
         label = getattr(error, "mistake", None)
-        mistake = known.get(label or "") or self._diagnose(env)
+        mistake = known.get(label or "") or self._diagnose(test.__name__, env)
         status, message = _explain(error, env)
         if mistake is None:
             return CheckOutcome(status, sentence, message, label, remark=self.remark)
@@ -133,14 +133,16 @@ class Explainer:
         detail = str(error).removeprefix(f"{self.question}:").strip()
         return f"not answered yet: {detail}" if detail else "not answered yet"
 
-    def _diagnose(self, env: Mapping[str, Any]) -> Mistake | None:
-        if not self._diagnosis:
-            self._diagnosis.append(diagnose(self._prints(env), self.mistakes) if self.mistakes else None)
-        return self._diagnosis[0]
+    def _diagnose(self, check: str, env: Mapping[str, Any]) -> Mistake | None:
+        """The mistake that explains why this check fails: one that fails it too."""
+        found = diagnose(self._prints(env), self.mistakes, failed=[check]) if self.mistakes else []
+        return found[0].mistake if found else None
 
     def _prints(self, env: Mapping[str, Any]) -> dict[str, Fingerprint]:
-        """The student's prints on all probes; their printing and warnings were seen already."""
-        prints = {}
+        """The student's prints on all probes, taken once; their printing and warnings were seen already."""
+        if self._taken is not None:
+            return self._taken
+        prints = self._taken = {}
         names = dict(self.namespace)
         exec(compile(self._catalogue.probes, f"<probes of {self.question}>", "exec", dont_inherit=True), names)
         with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings(action="ignore"):

@@ -99,13 +99,15 @@ def _share(step: int, steps: int) -> float:
 
 
 @torch.no_grad()
-def greedy_accuracy(model: Model, n: int = 256, seed: int = 1, code: Tensor | None = None) -> float:
+def greedy_accuracy(
+    model: Model, n: int = 256, seed: int = 1, code: Tensor | None = None, length: int = LENGTH
+) -> float:
     """The share of right tokens when the model writes n reversed sequences alone, greedily token by token.
 
     The model may be any callable; a module of this process is in evaluation mode for the while.
     """
     generator = torch.Generator().manual_seed(seed)
-    src, tgt_in, expected = (x.to(_device(model)) for x in reversal_batch(n, generator, code=code))
+    src, tgt_in, expected = (x.to(_device(model)) for x in reversal_batch(n, generator, length, code=code))
     written = tgt_in[:, :1]  # BOS
     with _evaluating(model):
         for _ in range(expected.shape[1]):

@@ -1,4 +1,4 @@
-"""q2_10: five claims about heads, masks, caches and counts, each with a function that tries it on an example.
+"""q2_10: eight claims about heads, masks, caches and counts, each with a function that tries it on an example.
 
 An example is a dict with the claim's arguments. `holds(name, example)` says whether the claim is true of that one
 example. Tensors may be float32 or float64 (or nested lists); everything is computed in float64. Vectors are rows and
@@ -55,9 +55,7 @@ def exchange_heads(x: Any, Wq: Any, Wk: Any, Wv: Any, Wo: Any, n_heads: Any, i: 
     x = _tensor("x", x, 2)  # [N, D]
     D = x.shape[1]
     Wq, Wk, Wv, Wo = (_tensor(name, W, 2, (D, D)) for name, W in (("Wq", Wq), ("Wk", Wk), ("Wv", Wv), ("Wo", Wo)))
-    H = _count("n_heads", n_heads)
-    if D % H:
-        raise ValueError(f"n_heads = {H} does not divide D = {D}")
+    H = _heads("n_heads", n_heads, D)
     i, j = _count("i", i, least=0), _count("j", j, least=0)
     if max(i, j) >= H:
         raise ValueError(f"i = {i} and j = {j} must be smaller than n_heads = {H}")
@@ -85,8 +83,7 @@ def mask_after_softmax(scores: Any, blocked: Any, values: Any) -> bool:
 def cache_without_mask(x: Any, Wq: Any, Wk: Any, Wv: Any) -> bool:
     """Whether keys and values of the first N - 1 tokens stay, in every layer, when token N joins: W* [L, D, D]."""
     x = _tensor("x", x, 2)  # [N, D]
-    if len(x) < 2:
-        raise ValueError(f"x has {len(x)} token, and needs two or more: the last one joins the others")
+    _check_joins(x)
     D = x.shape[1]
     Wq = _tensor("Wq", Wq, 3)  # [L, D, D]
     L = len(Wq)
@@ -110,12 +107,55 @@ def key_bias_is_idle(x: Any, Wq: Any, Wk: Any, Wv: Any, bk: Any) -> bool:
     return _equal(_attend(Q, K, V), _attend(Q, K + bk, V), V.abs().amax())
 
 
-def attention_above_width(N: Any, D: Any) -> bool:
-    """Whether, at N tokens of width D, N > D makes the two attention products dearer than the four projections."""
+def heads_get_slices(x: Any, Wq: Any, Wk: Any, Wv: Any, n_heads: Any, head: Any) -> bool:
+    """Whether the head's output stays when all features outside of its slice of x are set to 0: x [N, D], W* [D, D]."""
+    x = _tensor("x", x, 2)  # [N, D]
+    D = x.shape[1]
+    Wq, Wk, Wv = (_tensor(name, W, 2, (D, D)) for name, W in (("Wq", Wq), ("Wk", Wk), ("Wv", Wv)))
+    H, h = _heads("n_heads", n_heads, D), _count("head", head, least=0)
+    if h >= H:
+        raise ValueError(f"head = {h} must be smaller than n_heads = {H}")
+    own = slice(h * D // H, (h + 1) * D // H)
+    cut = torch.zeros_like(x)
+    cut[:, own] = x[:, own]
+    whole, sliced = (_attend(z @ Wq[:, own], z @ Wk[:, own], z @ Wv[:, own]) for z in (x, cut))  # [N, Dh]
+    return _equal(whole, sliced, torch.maximum(whole.abs().amax(), sliced.abs().amax()))
+
+
+def more_heads_cost_less(N: Any, D: Any, fewer: Any, more: Any) -> bool:
+    """Whether, at N tokens of width D, more > fewer makes the layer with more heads take fewer FLOPs."""
     N, D = _count("N", N), _count("D", D)
-    products = 2 * 2 * N * N * D  # scores, and weights times values
-    projections = 4 * 2 * N * D * D
-    return N <= D or products > projections
+    fewer, more = _heads("fewer", fewer, D), _heads("more", more, D)
+
+    def flops(H: int) -> int:
+        width = D // H
+        projections = H * 3 * 2 * N * D * width + 2 * N * D * D  # each head has three of its own; one puts together
+        return projections + H * 2 * 2 * N * N * width  # scores, and weights times values
+
+    return more <= fewer or flops(more) < flops(fewer)
+
+
+def cross_needs_equal_width(x: Any, y: Any, Wq: Any, Wk: Any, Wv: Any) -> bool:
+    """Whether tokens x [T, D1] and y [S, D2] of different widths leave cross-attention without an output."""
+    x, y = _tensor("x", x, 2), _tensor("y", y, 2)
+    projections = (("Wq", Wq, x, "x"), ("Wk", Wk, y, "y"), ("Wv", Wv, y, "y"))
+    Wq, Wk, Wv = (_tensor(name, W, 2) for name, W, _, _ in projections)
+    for (name, _, tokens, of), W in zip(projections, (Wq, Wk, Wv), strict=True):
+        if len(W) != tokens.shape[1]:
+            raise ValueError(f"{name} has {len(W)} rows, and the tokens of {of} have width {tokens.shape[1]}")
+    if x.shape[1] == y.shape[1] or Wq.shape[1] != Wk.shape[1]:
+        return True  # the claim says nothing of equal widths; and queries and keys of different widths do not multiply
+    return not bool(_attend(x @ Wq, y @ Wk, y @ Wv).isfinite().all())
+
+
+def new_key_meets_old_queries(x: Any, Wq: Any, Wk: Any, Wv: Any) -> bool:
+    """Whether the outputs of the first N - 1 tokens of causal self-attention are others once token N has joined."""
+    x = _tensor("x", x, 2)  # [N, D]
+    _check_joins(x)
+    D = x.shape[1]
+    Wq, Wk, Wv = (_tensor(name, W, 2, (D, D)) for name, W in (("Wq", Wq), ("Wk", Wk), ("Wv", Wv)))
+    old, new = (_attend(z @ Wq, z @ Wk, z @ Wv, causal=True) for z in (x[:-1], x))
+    return not _equal(old, new[:-1], (x @ Wv).abs().amax())
 
 
 def _head_terms(x: Tensor, Wq: Tensor, Wk: Tensor, Wv: Tensor, Wo: Tensor, H: int) -> Tensor:
@@ -127,9 +167,24 @@ def _head_terms(x: Tensor, Wq: Tensor, Wk: Tensor, Wv: Tensor, Wo: Tensor, H: in
     return torch.stack(terms)  # [H, N, D]
 
 
-def _attend(Q: Tensor, K: Tensor, V: Tensor) -> Tensor:
-    scores = Q @ K.T / math.sqrt(Q.shape[1])  # [N, N]
+def _check_joins(x: Tensor) -> None:
+    if len(x) < 2:
+        raise ValueError(f"x has {len(x)} token, and needs two or more: the last one joins the others")
+
+
+def _heads(name: str, value: Any, D: int) -> int:
+    """A number of heads, which divides the width."""
+    H = _count(name, value)
+    if D % H:
+        raise ValueError(f"{name} = {H} does not divide D = {D}")
+    return H
+
+
+def _attend(Q: Tensor, K: Tensor, V: Tensor, causal: bool = False) -> Tensor:
+    scores = Q @ K.T / math.sqrt(Q.shape[1])  # [T, S]
     _check_scores(scores)
+    if causal:
+        scores = scores.masked_fill(torch.ones_like(scores).triu(1).bool(), -math.inf)
     return scores.softmax(-1) @ V
 
 
@@ -228,11 +283,35 @@ CLAIMS: dict[str, Claim] = {
             key_bias_is_idle,
         ),
         Claim(
-            "attention_above_width",
-            "In self-attention over N tokens of width D, as soon as N > D the two attention products (scores, and "
-            "weights times values) together cost more FLOPs than the four projections together.",
-            {"N": "a whole number >= 1", "D": "a whole number >= 1"},
-            attention_above_width,
+            "heads_get_slices",
+            "Multi-head attention gives each head a slice of the input: head h sees the features h * Dh to (h + 1) * "
+            "Dh "
+            "- 1 of every token. Whatever stands in the other features, its output is the same.",
+            {"x": "[N, D]", **_SQUARE, "n_heads": "a number that divides D", "head": "a head, from 0"},
+            heads_get_slices,
+        ),
+        Claim(
+            "more_heads_cost_less",
+            "A head of width D / H has only a part of the work. So, at the same width D, a layer with more heads takes "
+            "fewer FLOPs in its matrix products.",
+            {"N": "a whole number >= 1", "D": "a whole number >= 1", "fewer": "a number of heads that divides D",
+             "more": "a number of heads that divides D"},
+            more_heads_cost_less,
+        ),
+        Claim(
+            "cross_needs_equal_width",
+            "Cross-attention multiplies queries of one sequence with keys of another, so the tokens of both must have "
+            "the same width, or no output can be computed.",
+            {"x": "[T, D1]", "y": "[S, D2]", "Wq": "[D1, A]", "Wk": "[D2, A]", "Wv": "[D2, C]"},
+            cross_needs_equal_width,
+        ),
+        Claim(
+            "new_key_meets_old_queries",
+            "When a token joins a causal self-attention layer, its key must be multiplied with the queries of all "
+            "earlier "
+            "tokens, since their outputs are others than before.",
+            {"x": "[N, D], N >= 2, the last row is the token that joins", **_SQUARE},
+            new_key_meets_old_queries,
         ),
     )
 }

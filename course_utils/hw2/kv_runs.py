@@ -53,3 +53,15 @@ def one_step(cached_step: Step, mha: nn.Module, x_t: Tensor, cache: Any) -> tupl
     if not (isinstance(got, tuple | list) and len(got) == 2):
         raise TypeError(f"cached_step gave a {type(got).__name__}, expected the pair (out, cache)")
     return got[0], got[1]
+
+
+@torch.no_grad()
+def decode_while_weights_change(
+    cached_step: Step, make_cache: Callable[[], Any], mha: nn.Module, x: Tensor, state: dict[str, Tensor]
+) -> Any:
+    """The output for the last token of x [B, N, D], before which the layer has got the weights of `state`."""
+    cache = make_cache()
+    for t in range(x.shape[1] - 1):
+        _, cache = one_step(cached_step, mha, x[:, t : t + 1], cache)
+    mha.load_state_dict({**mha.state_dict(), **state})
+    return one_step(cached_step, mha, x[:, -1:], cache)[0]

@@ -1,23 +1,29 @@
-"""The patients of q3_10: a small encoder that learns who leads a race, and the faults that keep it from learning.
+"""The patients of q3_10: a small encoder that learns who leads a race, and a ward of those that do not.
 
 The task. A sequence is `CLS`, then spectators with four runners among them, then padding; the class is the runner who
 comes first. All four are always there, so only their order tells.
 
-    model = patient("no_positions", seed=0)      # sick; patient("healthy", seed=0) is not
+    model = patient(3, seed=0)                   # sick, patients are numbered 1 to 11; patient(0, seed=0) is healthy
     losses = train_patient(model)                # STEPS steps of Adam on fresh batches
     accuracy(model)                              # the share of right answers on new sequences
 
-After that run a healthy model is right in .96 to 1.0 of all cases (10 seeds), `blurred` in .64 at most,
-`constant_weights` in .54, `zero_gains` in .40, the others in .27 (5 to 13 seeds each; guessing gives .25).
-A softmax frozen by a scale that is too *large* is no fault here: the other parts learn round it.
+After that run a healthy model is right in .96 to 1.0 of all cases (10 seeds), and the sick ones in .66 at most, most of
+them no better than guessing, which gives .25 (3 to 13 seeds each). What is wrong with whom is sealed below: you would
+spoil nothing but your own practice.
 """
 
 from __future__ import annotations
 
+import base64
+import copy
 import itertools
+import json
 import math
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from fnmatch import fnmatchcase
+from functools import cache
 from typing import Any
 
 import torch
@@ -33,6 +39,8 @@ D_MODEL, N_HEADS, D_FF, N_LAYERS = 32, 4, 64, 2
 STEPS, BATCH, RATE, CLIP = 150, 32, 7e-3, 1.0
 BAR = 0.85  # what a mended model reaches after the stated run, and no sick one
 ENOUGH = 0.1  # a mean loss of ten steps below which the race is learned, and a check need not train on
+
+FORWARD = ("keep", "norm1", "attn", "add", "keep", "norm2", "fc1", "relu", "fc2", "add")  # of a healthy block
 
 Batches = tuple[Tensor, Tensor, Tensor]  # ids [steps, n, 12], key_padding_mask [steps, n, 12], labels [steps, n]
 
@@ -53,12 +61,16 @@ def toy_batch(generator: torch.Generator, n: int = BATCH) -> tuple[Tensor, Tenso
 
 
 class PatientAttention(nn.Module):
-    """Multi-head self-attention with its scale in the open: `n_heads`, `scale`, `q_proj, k_proj, v_proj, o_proj`."""
+    """Multi-head self-attention with its settings in the open: `n_heads`, `scale`, `sees`, and the four projections.
+
+    `sees` is "all" or "past": whether a token looks at all tokens, or at itself and those before it.
+    """
 
     def __init__(self, d_model: int, n_heads: int) -> None:
         super().__init__()
         self.n_heads = n_heads
         self.scale = 1 / math.sqrt(d_model // n_heads)
+        self.sees = "all"
         self.q_proj, self.k_proj = nn.Linear(d_model, d_model), nn.Linear(d_model, d_model)
         self.v_proj, self.o_proj = nn.Linear(d_model, d_model), nn.Linear(d_model, d_model)
 
@@ -67,13 +79,19 @@ class PatientAttention(nn.Module):
         projections = (self.q_proj, self.k_proj, self.v_proj)
         q, k, v = (p(x).unflatten(-1, (self.n_heads, -1)).transpose(1, 2) for p in projections)  # [B, H, N, Dh]
         blocked = blocked[:, None, None]  # [B, 1, 1, N]
+        if self.sees == "past":
+            blocked = blocked | torch.ones(x.shape[1], x.shape[1], dtype=torch.bool, device=x.device).triu(1)
         scores = (q @ k.mT * self.scale).masked_fill(blocked, -1e9)
         weights = scores.softmax(-1).masked_fill(blocked, 0.0)  # [B, H, N, N]
         return self.o_proj((weights @ v).transpose(1, 2).flatten(2))
 
 
 class PatientBlock(nn.Module):
-    """A pre-norm block: `norm1, attn, norm2, fc1, fc2, dropout`."""
+    """A block: `norm1, attn, norm2, fc1, fc2, dropout`, and `steps`, its forward pass as a list of words.
+
+    "keep" notes the stream as it is, "add" puts what has been computed since on top of that note, "relu" and "detach"
+    are torch's, and any other word is the part of that name.
+    """
 
     def __init__(self, d_model: int, n_heads: int, d_ff: int) -> None:
         super().__init__()
@@ -81,18 +99,31 @@ class PatientBlock(nn.Module):
         self.attn = PatientAttention(d_model, n_heads)
         self.fc1, self.fc2 = nn.Linear(d_model, d_ff), nn.Linear(d_ff, d_model)
         self.dropout = nn.Dropout(0.0)
+        self.steps: tuple[str, ...] = FORWARD
 
     def forward(self, x: Tensor, blocked: Tensor) -> Tensor:
         """x [B, N, D], blocked keys [B, N] -> [B, N, D]."""
-        x = x + self.dropout(self.attn(self.norm1(x), blocked))
-        return x + self.dropout(self.fc2(F.relu(self.fc1(self.norm2(x)))))
+        kept = x
+        for step in self.steps:
+            if step == "keep":
+                kept = x
+            elif step == "add":
+                x = kept + self.dropout(x)
+            elif step == "relu":
+                x = F.relu(x)
+            elif step == "detach":
+                x = x.detach()
+            else:
+                x = self.attn(x, blocked) if step == "attn" else self.get_submodule(step)(x)
+        return x
 
 
 class Patient(nn.Module):
     """A small encoder classifier, `model(ids, key_padding_mask) -> logits [B, 4]`, that reads out from the first token.
 
     What may be wrong stands in the open: `embed`, `positions` (a fixed table, not learned), `blocks`, `norm`, `fc`,
-    `head` and `padding_is` (the value in `key_padding_mask` that means padding).
+    `head` and `padding_is` (the value in `key_padding_mask` that means padding); in the blocks `steps`, in their
+    attention `scale` and `sees`.
     """
 
     positions: Tensor
@@ -121,74 +152,55 @@ def _table(n: int, d: int) -> Tensor:
     return torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1)  # [n, d]
 
 
-@torch.no_grad()
-def _frozen(model: Patient) -> None:
-    model.requires_grad_(False)
-    model.head.requires_grad_(True)
+_SEALED = (
+    'c-oCp!ES>v4E>iJBN|Z{l<v|GL8wX-Q?jN6C9Zmy`tNfXLKT8(mspmcpWm}nf3tuRfqm9B8(c7GTpw7%yn9keo92}e1Q1Ps4I}De'
+    'ow@~a5)!c|WB`Z_gAB+f_{`WUaWOKMTVpLtc6ln+IJx$2a1V?;G*uj{KL*E{2m`U!>;^y$tatvtr#MNHTGRVh%c24m5gzPgOtKlL'
+    '0j26l`#-!YX@Mn`DD!=J_$UrVn(xzN1-rEPZMPtO51P7J2T}{p7AxUV4;N1`*AC~!tgmIw@xtn+yEQxGnY5<-Y>2FtHo)>^(@Z{E'
+    '7W_PT_qC$7%!(#?L$~U*jiPU`SsS;sUTt2@4+j#{D*'
+)
 
 
-@torch.no_grad()
-def _dead_relu(model: Patient) -> None:
-    model.fc.bias.fill_(-30.0)
+@cache
+def _faults() -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(zlib.decompress(base64.b85decode(_SEALED)))
+    return found
 
 
-def _dropout(model: Patient) -> None:
-    for module in model.modules():
-        if isinstance(module, nn.Dropout):
-            module.p = 0.98
+WARD = range(1, 12)  # the numbers of the sick
 
 
-def _flipped_mask(model: Patient) -> None:
-    model.padding_is = False
-
-
-def _no_positions(model: Patient) -> None:
-    model.positions.copy_(model.positions[0].clone().expand_as(model.positions))
-
-
-@torch.no_grad()
-def _zero_gains(model: Patient) -> None:
-    for module in model.modules():
-        if isinstance(module, nn.LayerNorm):
-            module.weight.zero_()
-
-
-def _blurred(model: Patient) -> None:
-    for module in model.modules():
-        if isinstance(module, PatientAttention):
-            module.scale = (D_MODEL // N_HEADS) ** -4.5
-
-
-@torch.no_grad()
-def _constant_weights(model: Patient) -> None:
-    for module in model.modules():
-        if isinstance(module, nn.Linear):
-            module.weight.fill_(1 / 16)
-
-
-_PLANT: dict[str, Callable[[Patient], None]] = {
-    "frozen": _frozen,  # nothing but the head learns
-    "dead_relu": _dead_relu,  # no unit of the read-out's hidden layer ever fires
-    "dropout": _dropout,  # 49 of 50 entries of each branch are dropped
-    "flipped_mask": _flipped_mask,  # only padding is seen
-    "no_positions": _no_positions,  # every place has the same position vector
-    "zero_gains": _zero_gains,  # the layer norms let nothing through
-    "blurred": _blurred,  # the attention's scale is so small that all weights are equal
-    "constant_weights": _constant_weights,  # all entries of a linear layer start equal, so its units stay equal
-}
-FAULTS = tuple(_PLANT)
-
-
-def patient(fault: str, seed: int) -> Patient:
-    """A new model with one of FAULTS, or "healthy"; equal seeds give equal weights up to the fault."""
-    if fault != "healthy" and fault not in _PLANT:
-        raise ValueError(f"no fault {fault!r}: there are {', '.join(FAULTS)}, and 'healthy'")
+def healthy(seed: int) -> Patient:
+    """A new model without a fault; equal seeds give equal weights."""
     with torch.random.fork_rng():
         torch.manual_seed(seed)
-        model = Patient()
-    if fault != "healthy":
-        _PLANT[fault](model)
+        return Patient()
+
+
+@torch.no_grad()
+def planted(model: Patient, number: int) -> Patient:
+    """A copy of a healthy model with the fault of that number."""
+    if number not in WARD:
+        raise ValueError(f"no patient {number!r}: they are numbered {WARD[0]} to {WARD[-1]}, and 0 is healthy")
+    model, fault = copy.deepcopy(model), _faults()[number - 1]
+    for pattern, change, value in fault.get("state", []):
+        for name, tensor in model.state_dict().items():
+            if fnmatchcase(name, pattern):
+                new = tensor[value].clone().expand_as(tensor) if change == "rows" else torch.full_like(tensor, value)
+                tensor.copy_(new)
+    for pattern, setting, value in fault.get("settings", []):
+        for name, module in model.named_modules():
+            if fnmatchcase(name, pattern):
+                setattr(module, setting, tuple(value) if isinstance(value, list) else value)
+    if "learned" in fault:
+        for name, parameter in model.named_parameters():
+            parameter.requires_grad_(any(fnmatchcase(name, pattern) for pattern in fault["learned"]))
     return model
+
+
+def patient(number: int, seed: int) -> Patient:
+    """A new model of the ward, or a healthy one (0). No two share their weights: nobody has a twin."""
+    model = healthy(100 * seed + number)
+    return planted(model, number) if number else model
 
 
 def chart(model: Patient) -> dict[str, Any]:
@@ -198,7 +210,9 @@ def chart(model: Patient) -> dict[str, Any]:
         if isinstance(module, nn.Dropout):
             settings[name] = {"p": module.p}
         elif isinstance(module, PatientAttention):
-            settings[name] = {"scale": module.scale}
+            settings[name] = {"scale": module.scale, "sees": module.sees}
+        elif isinstance(module, PatientBlock):
+            settings[name] = {"steps": list(module.steps)}
     learned = [name for name, parameter in model.named_parameters() if parameter.requires_grad]
     return {"state": dict(model.state_dict()), "learned": learned, "settings": settings}
 
@@ -211,7 +225,7 @@ def admitted(chart: dict[str, Any]) -> Patient:
         parameter.requires_grad_(name in chart["learned"])
     for name, found in chart["settings"].items():
         for setting, value in found.items():
-            setattr(model.get_submodule(name), setting, value)
+            setattr(model.get_submodule(name), setting, tuple(value) if isinstance(value, list) else value)
     return model
 
 
@@ -247,17 +261,17 @@ def train_patient(
 
 
 def treat(
-    fix: Callable[[nn.Module], nn.Module], fault: str, seed: int, steps: int = STEPS, enough: float = 0.0
+    fix: Callable[[nn.Module], nn.Module], number: int, seed: int, steps: int = STEPS, enough: float = 0.0
 ) -> nn.Module:
     """The patient after `fix` and the stated training run, ready to be asked: `model(ids, key_padding_mask)`."""
-    model = mended(fix, fault, seed)
+    model = mended(fix, number, seed)
     train_patient(model, steps, seed, enough)
     return model
 
 
-def mended(fix: Callable[[nn.Module], nn.Module], fault: str, seed: int) -> nn.Module:
+def mended(fix: Callable[[nn.Module], nn.Module], number: int, seed: int) -> nn.Module:
     """What `fix` returns for the patient, not trained yet."""
-    return _returned(fix, patient(fault, seed))
+    return _returned(fix, patient(number, seed))
 
 
 def mended_by_chart(fix: Callable[[nn.Module], nn.Module], chart: dict[str, Any]) -> nn.Module:

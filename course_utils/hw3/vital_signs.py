@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable
 from typing import Any
@@ -10,22 +11,27 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from course_utils.hw3.patients import LENGTHS, PatientAttention, mended, patient, toy_batch
+from course_utils.hw3.patients import LENGTHS, PatientAttention, admitted, chart, healthy, planted, toy_batch
 
 N = 64  # sequences that are looked at
 
 
-def vital_signs(fix: Callable[[nn.Module], nn.Module], fault: str, seed: int = 0) -> dict[str, Any]:
+def vital_signs(fix: Callable[[nn.Module], nn.Module], number: int, seed: int = 0) -> dict[str, Any]:
     """What the mended patient is like, not trained yet.
 
     `changed`: names in the state that differ from the healthy twin's; `written`: names in the state that differ from
     the patient's as it came; `unlearned`: parameters without a gradient;
     `order`, `padding`: whether the order of tokens, and the content of the padding, move the output; `noise`: how much
     two calls in training mode differ; `equal_units`: linear layers whose units are all the same; `scale`: the
-    attentions' scales times the root of a head's width; `twin`: whether the outputs are those of the healthy twin.
+    attentions' scales times the root of a head's width; `road`: whether a token still reaches the read-out when the
+    branches of all blocks give 0; `twin`: whether the outputs are those of the healthy twin.
     """
-    model, twin = mended(fix, fault, seed), patient("healthy", seed).eval()
-    changed, written = _differing(model, twin), _differing(model, patient(fault, seed))
+    twin = healthy(seed).eval()
+    sick = planted(twin, number) if number else healthy(seed)
+    model = fix(admitted(chart(sick)))
+    if not isinstance(model, nn.Module):
+        raise TypeError(f"return the mended model, not {type(model).__name__}")
+    changed, written = _differing(model, twin), _differing(model, sick)
     ids, padding, _ = toy_batch(torch.Generator().manual_seed(seed + 1), N)
     unlearned = parameters_without_gradient(model, ids, padding)
     noise = _noise(model, ids, padding)
@@ -46,6 +52,7 @@ def vital_signs(fix: Callable[[nn.Module], nn.Module], fault: str, seed: int = 0
             "noise": round(noise, 2),
             "equal_units": [name for name, part in linear if bool((part.weight == part.weight[0]).all())],
             "scale": _scales(model),
+            "road": _has_a_road(model, ids, padding),
             "twin": not _moves(out, twin(ids, padding)),
         }
 
@@ -59,6 +66,18 @@ def parameters_without_gradient(model: nn.Module, *inputs: Tensor) -> list[str]:
     found = [name for name, p in model.named_parameters() if p.grad is None or not bool(p.grad.abs().max() > 1e-12)]
     model.zero_grad()
     return [name for name in found if not name.endswith("k_proj.bias")]  # a shift of all scores moves nothing
+
+
+def _has_a_road(model: nn.Module, ids: Tensor, padding: Tensor) -> bool:
+    """Whether the first token moves the output when no branch does: by the residual road."""
+    bare = copy.deepcopy(model).eval()
+    for name, part in bare.named_modules():
+        if name.startswith("blocks.") and name.endswith((".o_proj", ".fc2")) and isinstance(part, nn.Linear):
+            nn.init.zeros_(part.weight)
+            nn.init.zeros_(part.bias)
+    other = ids.clone()
+    other[:, 0] = 7
+    return _moves(bare(other, padding), bare(ids, padding))
 
 
 def _noise(model: nn.Module, ids: Tensor, padding: Tensor) -> float:

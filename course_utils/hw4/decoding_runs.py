@@ -46,6 +46,26 @@ def decoder_runs(decode: Callable[..., Any], model: nn.Module, *args: Any) -> tu
         handle.remove()
 
 
+def decode_and_leave(decode: Callable[..., Any], model: nn.Module, *args: Any) -> dict[str, Any]:
+    """Call decode(model, *args) for a model in evaluation mode, and tell what it has left behind.
+
+    `woken`: parts that are in training mode now; `changed`: parameters with other numbers; `frozen`: those that no
+    longer want a gradient; `grad`: whether gradients are still switched on.
+    """
+    model.eval()
+    before = {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
+    with torch.enable_grad():
+        decode(model, *args)
+        grad = torch.is_grad_enabled()
+    now = dict(model.named_parameters())
+    return {
+        "woken": [name or "the model" for name, part in model.named_modules() if part.training],
+        "changed": [name for name, value in before.items() if not torch.equal(now[name].detach(), value)],
+        "frozen": [name for name, parameter in now.items() if not parameter.requires_grad],
+        "grad": grad,
+    }
+
+
 @torch.no_grad()
 def decoding_work(decode: Callable[..., Any], args: Sequence[Any], lengths: Sequence[int]) -> list[dict[str, Any]]:
     """What decode(*args, max_len) costs for each `max_len`, and its `result`."""

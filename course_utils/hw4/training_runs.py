@@ -49,13 +49,15 @@ def take_steps(
     return returned, states
 
 
-def call_fit(fit: Callable[..., Any], model: nn.Module, batches: Sequence[Batch], pad_id: int, rate: float) -> Any:
+def call_fit(
+    fit: Callable[..., Any], model: nn.Module, batches: Sequence[Batch], pad_id: int, rate: float, epochs: int = 1
+) -> Any:
     """fit(model, batches), with more arguments by name where the student's function has them.
 
     Returns its list of losses; of another result, the name of its type.
     """
     names = list(inspect.signature(fit).parameters)[2:]
-    values = {"pad_id": pad_id, "epochs": 1, "rate": rate}
+    values = {"pad_id": pad_id, "epochs": epochs, "rate": rate}
     given: dict[str, Any] = {}
     for kind, value in values.items():
         given |= {name: value for name in OFFERS[kind] if name in names}
@@ -63,6 +65,11 @@ def call_fit(fit: Callable[..., Any], model: nn.Module, batches: Sequence[Batch]
         if name in names:
             given[name] = torch.optim.Adam(model.parameters(), lr=rate)
     return losses_told(fit(model, [tuple(batch) for batch in batches], **given))
+
+
+def counts_epochs(fit: Callable[..., Any]) -> bool:
+    """Whether the function has a parameter for the number of epochs."""
+    return any(name in inspect.signature(fit).parameters for name in OFFERS["epochs"])
 
 
 def _parameters(model: nn.Module) -> dict[str, Tensor]:

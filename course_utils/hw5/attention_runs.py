@@ -94,6 +94,18 @@ def _hooks(model: nn.Module) -> int:
     return sum(len(getattr(part, kind)) for part in model.modules() for kind in kinds)
 
 
+def probe_weights(model: Any, images: Tensor) -> Tensor:
+    """What a model that is audible (see `made_audible`) uses in its MAP head, mean over heads: [B, N]."""
+    heard: list[Tensor] = []
+    hook = model.map_head.attn.register_forward_hook(lambda _module, _args, output: heard.append(output[1]))
+    try:
+        with torch.no_grad():
+            model(images)
+    finally:
+        hook.remove()
+    return heard[0].mean(1)[:, 0]
+
+
 class PlainHead(nn.Module):
     """The MAP head of these parts, with its attention called once, for all images."""
 

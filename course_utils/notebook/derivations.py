@@ -1,12 +1,14 @@
-"""Derivations checked by number: lines that must be equal.
+"""Derivations checked by number: a chain of lines, each in letters of its own, shown side by side.
 
-Lines count from 0, like the list that holds them.
+`Line`, `Tie` and `Chain` are those of `course_utils.checking.chains`, where an example stands; `show_chain` shows a
+student's lines in a notebook. `compare_lines` compares lines that are plain numbers: they count from 0, like the list
+that holds them.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +16,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from course_utils.checking.chains import Chain, agree, apart, brief, spelt
+from course_utils.checking.chains import Line as Line
+from course_utils.checking.chains import Tie as Tie
 from course_utils.checking.compare import Wrong, same
 
 RTOL, ATOL = 1e-6, 1e-9
@@ -33,6 +38,44 @@ class LinesReport:
 
     def __str__(self) -> str:
         return self.message
+
+
+def show_chain(chain: Chain, points: int = 3, seed: int = 0) -> LinesReport:
+    """Print the lines of a derivation side by side at several tied points, and name the first that breaks.
+
+    Each row is a point: the letters, and what a line and the next one give there. Where a line has a truth (a
+    simulation, an enumeration), it is held against that at free letters too. Returns what was found.
+    """
+    report = LinesReport(True, message="every step holds, at every point that was tried")
+    rng = torch.Generator().manual_seed(seed)
+    for i, line in enumerate(chain.lines):
+        if line.draw is not None and line.truth is not None:
+            print(f"{line.name}, at letters of its own")
+            for _ in range(points):
+                letters = line.draw(rng)
+                held = _row(letters, line.name, line.at(letters), "the truth", line.truth(*letters.values()))
+                if report and not held:
+                    report = LinesReport(False, i, f"{line.name} is the first that breaks: it is not true by itself")
+        if i == len(chain.ties):
+            break
+        tie, after = chain.ties[i], chain.lines[i + 1]
+        print(f"{line.name} -> {after.name}, where {tie.words}")
+        for _ in range(points):
+            letters, next_letters = tie.draw(rng)
+            held = _row(next_letters, line.name, line.at(letters), after.name, after.at(next_letters))
+            if report and not held:
+                told = f"the step from {line.name} to {after.name} is the first that breaks"
+                report = LinesReport(False, i + 1, f"{told}: the two differ where {tie.words}")
+    print(f"{'ok' if report else 'NOT YET'}: {report.message}")
+    return report
+
+
+def _row(letters: Mapping[str, Any], name: str, value: Any, other: str, expected: Any) -> bool:
+    """Print one point of a chain; whether the two values agree there."""
+    held = agree(value, expected, RTOL, ATOL)
+    told = f"both give {brief(expected)}" if held else apart(value, expected, name, other)
+    print(f"  {'=' if held else '!'} {told}, at {spelt(letters)}")
+    return held
 
 
 def compare_lines(lines: Sequence[Any], names: Sequence[str] | None = None, rtol: float | None = None) -> LinesReport:

@@ -12,12 +12,13 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from course_utils.notebook.diagrams import diagram
 from course_utils.notebook.gallery import curve_grid, images, sphere, token_tables
 from course_utils.notebook.palette import POINTS, ink
 from course_utils.notebook.picture import Picture, array, legend, styled
 
-__all__ = ["bars", "curve_grid", "curves", "heatmap", "heatmaps", "images", "scatter_with_curve", "sphere"]
-__all__ += ["token_tables"]
+__all__ = ["bars", "curve_grid", "curves", "diagram", "heatmap", "heatmaps", "images", "scatter_with_curve"]
+__all__ += ["sphere", "token_tables"]
 
 MARKERS = "osD^vPX*"
 MOST_TICKS = 24  # more labels than this do not fit beside a heat map

@@ -21,6 +21,12 @@ def defined_names(statements: Iterable[ast.stmt]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in names if not name.startswith("_")))
 
 
+def imported_names(statements: Iterable[ast.stmt]) -> tuple[str, ...]:
+    """The names that these statements import."""
+    imports = [node for node in statements if isinstance(node, ast.Import | ast.ImportFrom)]
+    return tuple((alias.asname or alias.name).partition(".")[0] for node in imports for alias in node.names)
+
+
 def stub_names(statements: Iterable[ast.stmt]) -> set[str]:
     """The definitions that still raise the course's NotImplementedError."""
     return {node.name for node in statements if isinstance(node, _DEFINITIONS) and _raises_a_stub(node)}

@@ -163,6 +163,7 @@ def _check(options: argparse.Namespace) -> int:
 
 
 def _progress(options: argparse.Namespace) -> int:
+    from course_utils.explain.check_report import DECIDED
     from course_utils.terminal.find_work import find_all, find_work
     from course_utils.terminal.progress_command import duration, standing
 
@@ -183,7 +184,7 @@ def _progress(options: argparse.Namespace) -> int:
         if len(standings) > 1:
             print(f"\nleft in all: {duration(sum(one.minutes_left for one in standings))}")
         if standings:
-            print("\nPublic checks are a good sign, not the grade: hidden checks look further.")
+            print(f"\nThese are public checks; {DECIDED}.")
     if unusable:
         raise Refusal("\n".join(unusable))
     return OK

@@ -9,6 +9,7 @@ from typing import Any
 from course_utils.terminal.check import run_checks
 from course_utils.terminal.find_work import Work
 from course_utils.terminal.results_table import QuestionRow, rows
+from course_utils.terminal.trained_model import trained_model
 
 
 @dataclass(frozen=True)
@@ -18,6 +19,7 @@ class Standing:
     homework: str
     notebook: str
     rows: Sequence[QuestionRow]
+    model: str | None = None  # what is to be known of the trained model, where one is to be handed in
 
     def ids(self, *statuses: str) -> list[str]:
         """The questions of these statuses."""
@@ -40,6 +42,8 @@ class Standing:
         if words:
             lines.append(_line("in words: written", self.ids("written"), words))
             lines.append(_line("in words: not written", self.ids("not written"), words))
+        if self.model is not None:
+            lines.append(f"  trained model: {self.model or 'it is there.'}")
         return "\n".join([*lines, f"  left: {duration(self.minutes_left)}"])
 
     def as_json(self) -> dict[str, Any]:
@@ -52,9 +56,9 @@ class Standing:
             "not_answered": self.ids("not answered"),
             "written": self.ids("written"),
             "not_written": self.ids("not written"),
-            "points_passed": sum(row.question.points for row in self.rows if row.status == "passed"),
             "points": sum(row.question.points for row in self.rows),
             "minutes_left": self.minutes_left,
+            "trained_model": self.model,
         }
 
 
@@ -62,7 +66,9 @@ def standing(work: Work, limit: float) -> Standing:
     """Run the notebook's public checks and see where it stands."""
     questions = work.original.questions
     checked = run_checks(work, [question.id for question in questions if not question.in_words], limit)
-    return Standing(work.homework, str(work.path), rows(work, checked, questions))
+    model = trained_model(work)
+    told = None if model is None else model.remark
+    return Standing(work.homework, str(work.path), rows(work, checked, questions), told)
 
 
 def duration(minutes: float) -> str:

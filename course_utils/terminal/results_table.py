@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from course_utils.explain.check_report import CheckReport
+from course_utils.explain.check_report import DECIDED, CheckReport
 from course_utils.explain.outcomes import Status
 from course_utils.terminal.check import Checked, fault_of
 from course_utils.terminal.find_work import Work
@@ -62,7 +62,7 @@ def _with_renamed(row: QuestionRow, work: Work) -> QuestionRow:
 
 def table(rows: Sequence[QuestionRow], width: int) -> str:
     """The rows below a heading, messages cut to the width of the terminal."""
-    cells = [("question", "points", "public checks", "first message")]
+    cells = [("question", "worth", "public checks", "first message")]
     cells += [(row.question.id, f"{row.question.points:g}", row.found, row.message) for row in rows]
     a, b, c = (max(len(cell[i]) for cell in cells) for i in range(3))
     room = max(width - a - b - c - 6, NARROWEST)
@@ -80,11 +80,10 @@ def verdict(rows: Sequence[QuestionRow], width: int) -> str:
     """How many questions pass, and what the public checks do not look at."""
     coded = [row for row in rows if not row.question.in_words]
     passed = [row for row in coded if row.done]
-    points, most = (sum(row.question.points for row in some) for some in (passed, coded))
-    lines = [f"{len(passed)} of {len(coded)} questions pass their public checks ({points:g} of {most:g} points)."]
+    lines = [f"{len(passed)} of {len(coded)} questions pass their public checks; {DECIDED}."]
     topics = {row.question.id: row.report.hidden_topics for row in passed if row.report and row.report.hidden_topics}
     if topics:
-        lines.append("Public checks passed; hidden checks also cover:")
+        lines.append("Hidden checks also cover:")
         for question, covered in topics.items():
             text = f"{question}: {', '.join(covered)}"
             lines.append(textwrap.fill(text, width, initial_indent="  ", subsequent_indent="      "))

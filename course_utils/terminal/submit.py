@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import time
 import zipfile
 from collections.abc import Collection, Iterator
@@ -15,6 +14,7 @@ from course_utils.terminal.notebook_file import CHECK, MAX_BYTES, TEXT_STUB, Cel
 from course_utils.terminal.originals import SKIPPED_TAGS, Asked, Original
 from course_utils.terminal.refusals import Refusal
 from course_utils.terminal.start import write_whole
+from course_utils.terminal.trained_model import trained_model
 
 
 @dataclass(frozen=True)
@@ -43,10 +43,9 @@ def hand_in(work: Work, out: Path | None, replace: bool) -> HandedIn:
         raise Refusal(f"{target} does not end in .zip, and the file to hand in is a zip.")
     warnings = warnings_about(work.notebook, work.original)
     files = {f"{work.homework}.ipynb": work.path.read_bytes()}
-    if work.original.checkpoint:
-        model, more = _checkpoint(work)
-        files |= model
-        warnings += more
+    if model := trained_model(work):
+        files |= {work.original.checkpoint: model.path.read_bytes()} if model.path else {}
+        warnings += [model.remark] if model.remark else []
     content = _packed(files, work.path.stat().st_mtime)
     unchanged = target.is_file() and target.read_bytes() == content
     if target.exists() and not unchanged and not (replace and target.is_file()):
@@ -179,37 +178,6 @@ def _cell_warnings(notebook: Notebook, original: Original) -> Iterator[str]:
 def _is_given(cell: Cell) -> bool:
     """Whether graders run the course's own copy of this cell: imports and helpers."""
     return cell.kind == "code" and not cell.id and not cell.tags & SKIPPED_TAGS and "grader.check" not in cell.source
-
-
-def _checkpoint(work: Work) -> tuple[dict[str, bytes], list[str]]:
-    """The trained model beside the notebook, under the homework's name."""
-    wanted = work.original.checkpoint
-    found = sorted(work.folder.glob("*.safetensors"))
-    exact = [path for path in found if path.name == wanted]
-    if not found:
-        return {}, [f"There is no {wanted} beside the notebook: the questions about the trained model need it."]
-    if len(found) > 1 and not exact:
-        names = ", ".join(path.name for path in found)
-        return {}, [f"Which of {names} is the trained model? Name it {wanted}; none was packed."]
-    path = (exact or found)[0]
-    if trouble := _no_checkpoint(path):
-        return {}, [f"{path.name} was not packed: {trouble}"]
-    renamed = [] if path.name == wanted else [f"{path.name} was packed as {wanted}."]
-    return {wanted: path.read_bytes()}, renamed
-
-
-def _no_checkpoint(path: Path) -> str:
-    """Why a file is no safetensors file that graders read, or an empty string."""
-    size = path.stat().st_size
-    if size > MAX_BYTES:
-        return f"it has {size / 2**20:.0f} MB, and at most {MAX_BYTES // 2**20} are read."
-    with open(path, "rb") as file:
-        length = int.from_bytes(file.read(8), "little")
-        try:
-            header = json.loads(file.read(length)) if 8 + length <= size else None
-        except ValueError:
-            header = None
-    return "" if isinstance(header, dict) else "it is cut or no safetensors file: save it with save_checkpoint."
 
 
 def _code(names: list[str]) -> str:

@@ -1,4 +1,5 @@
-"""Every folder in learned/ answers a question of the course that asks whether something learns, without learning.
+"""Every folder in learned/ answers a question of the course that asks whether something learns, without learning; every
+folder in forged/ has something measured that is not so.
 
 `notebook.py` stands below the reference's answer; of the question's cases those that are `lost` must not be passed
 (`test_mended[*]`: none of them), and an exam is a real one, in boxes.
@@ -12,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-FOLDERS = sorted((Path(__file__).parent / "learned").glob("*/expected.toml"))
+HERE = Path(__file__).parent
+FOLDERS = [path for kind in ("forged", "learned") for path in sorted((HERE / kind).glob("*/expected.toml"))]
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +26,7 @@ def boxes():
 
 
 @pytest.mark.parametrize("path", FOLDERS, ids=lambda path: path.parent.name)
-def test_what_is_not_learned_gains_nothing(path, boxes):
+def test_what_is_not_so_gains_nothing(path, boxes):
     from autograder.judge.candidate import Candidate
     from autograder.judge.seat import Seat
     from autograder.judge.tools import tools
@@ -43,7 +45,7 @@ def test_what_is_not_learned_gains_nothing(path, boxes):
         seat.student()
         assert not candidate.notes, candidate.notes
         for case in cases:
-            seat.use(homework.question(case.question).limits)
+            seat.use(homework.question(case.question).limits | case.limits)
             result = exam.sit(case, seat, seed=11)
             assert result.verdict is Verdict.FAILED, (case.id, result.verdict, result.message, result.detail)
             assert not result.detail, result.detail

@@ -23,7 +23,7 @@ linalg_lstsq linalg_qr scatter scatter_ scatter_reduce scatter_reduce_ searchsor
 )
 NEVER = re.compile(
     r"file|storage|shar|set_$|resize|record|stream|register|load|save|pin_|pinned|print|debug|backward|dual|_reshape_alias"
-    r"|foreach|fused_(?!sdp_choice)|quant|sparse|mkldnn_(?!rnn)|cuda|cudnn|miopen|mps|xpu|vulkan|nested|symint|requires_grad"
+    r"|foreach|fused_(?!sdp_choice)|quant|sparse|mkldnn|cuda|cudnn|miopen|mps|xpu|vulkan|nested|symint|requires_grad"
 )
 
 
@@ -77,7 +77,7 @@ def opened(*tensors):
     _vault = vault.Vault()
     _vault.begin(0, 10**9, 10**9)
     numbers = _vault.answer_judge({"op": "hold", "tensors": list(tensors)})
-    _vault.answer_judge({"op": "resume"})
+    _vault.answer_judge({"op": "resume", "own": False})
     return numbers[0], lambda request: msgpack.unpackb(
         _vault.answer_box(msgpack.packb(request, default=wire.plain)), ext_hook=msgpack.ExtType
     )

@@ -16,6 +16,8 @@ from autograder.box.sandbox import available, pick
 from autograder.judge.verdicts import Infrastructure, StudentCrash
 from course_utils.hw1 import kernels
 
+REFUSED = "PermissionError"
+
 
 def test_answers_come_out(enter):
     student = enter({"data/words.txt": b"hello", "empty.txt": b""})
@@ -90,6 +92,11 @@ def test_the_judge_is_out_of_reach(enter, boxes):
     assert seen["environ"].endswith("Error") and seen["memory"].endswith("Error") and seen["root"].endswith("Error")
     assert seen["trace"] == seen["namespaces"] == seen["mount"] == -1
     assert seen["limit"] == "ValueError"
+
+
+def test_which_pages_are_in_memory_is_not_told(enter):
+    found = enter()["page_cache"]()
+    assert found == {"mincore": REFUSED, "no wait": REFUSED, "evict": REFUSED, "read": "8"}
 
 
 def test_a_shadowing_file_shadows_nothing(enter):

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import copy
+import io
 import time
 
+import msgpack
 import pytest
 import torch
 from box_kit import LIMITS, NOTEBOOKS
 
-from autograder.box import vault
+from autograder.box import vault, wire
 from autograder.box.channel import LoopbackChannel
+from autograder.box.held import Teller, watching
+from autograder.box.protocol import ProtocolError
 from autograder.box.sandbox import BoxFactory, pick
 from autograder.judge import measures  # noqa: F401  what the judge does in the place of instruments
 from autograder.judge.faults import StudentRaised
@@ -90,6 +94,7 @@ def test_ready_made_attention_shows_whatever_calls_it(student, inputs, name):
 
 
 READERS = ["reads_all", "reads_bits", "reads_by_writing", "reads_by_shapes", "reads_by_errors"]
+READERS += ["reads_two_as_one", "reads_means"]
 
 
 @pytest.mark.parametrize("name", READERS)
@@ -101,6 +106,30 @@ def test_whoever_reads_everything_out_has_left_the_watch(student, inputs, name):
 def test_whoever_brings_everything_in_has_left_the_watch(student, inputs):
     with watch(student, brings=100) as session, pytest.raises(Wrong, match="it brings more than 100 numbers"):
         session.call(student["brings_all"], *inputs)
+
+
+@pytest.mark.parametrize("name", ["owns_what_it_likes", "brings_in_a_run"])
+def test_numbers_come_in_only_where_they_are_counted(student, inputs, name):
+    with watch(student) as session, pytest.raises((Wrong, StudentFault)):
+        session.call(student[name], *inputs)
+
+
+def test_calls_of_one_session_share_what_may_be_read_out(student, inputs):
+    with watch(student) as session, pytest.raises(Wrong, match="reads more than"):
+        for _ in range(40):
+            session.call(student["reads_one_row"], inputs[0])
+
+
+def test_an_input_that_was_changed_and_forgotten_is_named_too(student, inputs):
+    with watch(student) as session, pytest.raises(Wrong, match="your code changed its argument 1 in place"):
+        session.call(student["changes_and_forgets"], *inputs)
+
+
+def test_a_result_that_is_too_large_is_none(student, inputs):
+    with watch(student) as session, pytest.raises((StudentFault, ProtocolError)):
+        session.call(student["many_large"], *inputs)
+    with watch(student) as session:  # and the vault is there for the next call
+        assert session.call(student["plain"], *inputs).flops
 
 
 def test_memory_of_an_earlier_call_is_of_no_use(student, inputs):
@@ -182,3 +211,66 @@ NONSENSE = [b"", b"\xc1", b"\x90", b"\x95\xa3run\xa2mm\xa7default\x90\x80", b"\x
 def test_a_box_that_sends_nonsense_gets_an_error(data):
     reply = vault.Vault().answer_box(data)
     assert reply.startswith(b"\x93\xc2")  # [False, ...
+
+
+def _asked(vault_asked):
+    """A way to a vault that notes what is sent."""
+    kept = vault.Vault()
+    kept.answer_judge({"op": "resume", "own": False})
+
+    def ask(data):
+        vault_asked.append(len(list(msgpack.Unpacker(io.BytesIO(data), ext_hook=msgpack.ExtType))))
+        return kept.answer_box(data)
+
+    return ask
+
+
+def test_what_was_met_before_is_asked_for_together():
+    sent = []
+    for _ in range(2):
+        with watching(Teller(_asked(sent))):
+            x = torch.ones(3, 4)
+            for step in range(5):
+                x = (x @ torch.ones(4, 4) + step).softmax(-1)
+            shown = x.sum().item()
+        assert shown == pytest.approx(3.0)
+        first, sent[:] = list(sent), []
+    assert len(first) == 1 and first[0] > 20  # the second time all of it waits until a number is read
+
+
+def test_an_error_that_depends_on_numbers_is_told_at_its_own_line():
+    for _ in range(2):
+        with watching(Teller(_asked([]))):
+            table = torch.ones(3, 4)
+            assert torch.nn.functional.embedding(torch.arange(0, 2), table).shape == (2, 4)
+            with pytest.raises(IndexError):
+                torch.nn.functional.embedding(torch.arange(3, 5), table)
+
+
+FORMS = {
+    "a number of the vault's own": [1, wire.CODES[torch.float32], [2], [1]],
+    "a number twice": [wire.OWN_NUMBERS, wire.CODES[torch.float32], [2], [1]],
+    "another shape": [wire.OWN_NUMBERS + 1, wire.CODES[torch.float32], [3], [1]],
+    "another dtype": [wire.OWN_NUMBERS + 1, wire.CODES[torch.float64], [2], [1]],
+    "room that nobody needs": [wire.OWN_NUMBERS + 1, wire.CODES[torch.float32], [2], [2**40]],
+}
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_a_box_cannot_say_of_a_result_what_is_not_so(form):
+    kept = vault.Vault()
+    kept.answer_judge({"op": "resume", "own": False})
+    made = ["run", "ones", "", [[2]], {}, [], [[wire.OWN_NUMBERS, wire.CODES[torch.float32], [2], [1]]]]
+    assert kept.answer_box(msgpack.packb(made)).startswith(b"\x92\xc3")  # [True, ...
+    assert kept.answer_box(msgpack.packb([*made[:-1], [form]])).startswith(b"\x93\xc2")  # [False, ...
+
+
+def test_a_result_has_the_strides_that_the_box_was_told():
+    kept = vault.Vault()
+    kept.answer_judge({"op": "resume", "own": False})
+    (number,) = kept.answer_judge({"op": "hold", "tensors": [torch.arange(6.0).view(2, 3)]})
+    expected = [[wire.OWN_NUMBERS, wire.CODES[torch.float32], [2, 3], [1, 2]]]
+    request = ["run", "mul", "Tensor", [wire.handle(number), wire.handle(number)], {}, [], expected]
+    assert kept.answer_box(msgpack.packb(request)).startswith(b"\x92\xc3")
+    (result,) = kept.answer_judge({"op": "fetch", "handles": [wire.OWN_NUMBERS]})
+    assert result.tolist() == [[0.0, 1.0, 4.0], [9.0, 16.0, 25.0]]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import tomllib
 from pathlib import Path
 
-from autograder.numbers import spelt
+from autograder.failing import PROVED
+from autograder.numbers import numbers, spelt
 from autograder.places import ASSIGNMENTS, COURSE, SOLUTIONS, SUITES
 
 HOMEWORK = "hw1_attention"
@@ -25,6 +27,9 @@ def lay_out(course: Path) -> None:
         for path in (SUITES / HOMEWORK / folder).glob("*.py"):
             if path.stem.removeprefix("test_") in KEPT:
                 shutil.copy(path, target)
+    proved = json.loads((SUITES / HOMEWORK / PROVED).read_text())  # what mistakes fail is the same with fewer questions
+    proved["questions"] = {id: told for id, told in proved["questions"].items() if id in KEPT}
+    (course / "autograder" / "suites" / HOMEWORK / PROVED).write_text(json.dumps(proved))
     checks = course / "assignments" / HOMEWORK / "tests"
     checks.mkdir(parents=True)
     for question in KEPT:
@@ -40,7 +45,8 @@ def _cut_source() -> str:
     kept = [cell for cell in cells[first:] if _question(cell) in (*KEPT, IN_WORDS)]
     spent = sum(float(points) for cell in kept for points in re.findall(r"^# %% question=.* points=(\d+)", cell))
     kept = [re.sub(r'(explain="\w+" points=)\d+', rf"\g<1>{100 - spent:g}", cell) for cell in kept]
-    return spelt("".join([head, *cells[:first], *kept]))  # most of the questions that it speaks of are left out
+    whole = "".join([head, *cells[:first], *kept])
+    return spelt(whole, numbers(SOLUTIONS))  # most of the questions that it speaks of are left out
 
 
 def _question(cell: str) -> str:

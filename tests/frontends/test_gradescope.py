@@ -15,7 +15,8 @@ from typing import Any
 
 import pytest
 
-from autograder.frontends.gradescope_run import seconds_late
+from autograder.frontends.gradescope_run import Settings, _tests, seconds_late
+from autograder.frontends.judged import Judging
 from autograder.grading.collect import best_in
 from autograder.homework import read_homework
 
@@ -118,6 +119,39 @@ def test_what_is_not_graded_is_told_and_a_fault_of_ours_costs_nobody_a_point(con
     told = course.run(str(container / "run_autograder"), cwd=container, fails=True, **options)
     assert "no sandbox called glass" in told.stderr and "Traceback" not in told.stderr
     assert not (container / "results" / "results.json").exists()
+
+
+@pytest.mark.parametrize(("how", "of"), [("full", 3), ("drop", 2)])
+def test_a_waived_case_reads_as_it_counts(how: str, of: int) -> None:
+    case = {"sentence": "It works.", "public": True, "weight": 1.0, "verdict": "passed", "message": "", "waived": None}
+    waived = case | {"verdict": "failed", "waived": {"how": how, "why": "It asked for more than the text."}}
+    question = {"question": "q9_1", "points": 3, "text": None, "mistake": None, "cases": [case, waived, case]}
+    tests = _tests(question | {"judged": 3, "by_cases": 3, "once": ""}, Settings(HOMEWORK))
+    assert [test["score"] for test in tests] == [3 / of] * of
+
+
+def test_what_one_mistake_gives_back_is_an_entry_so_that_all_add_up_to_the_score() -> None:
+    case = {"sentence": "It works.", "public": True, "weight": 1.0, "verdict": "passed", "message": "", "waived": None}
+    failed = case | {"verdict": "failed", "variation": "", "id": "ada/q9_1/test"}
+    question = {"question": "q9_1", "points": 10, "text": None, "mistake": "wrong-axis", "cases": [case, *[failed] * 4]}
+    tests = _tests(question | {"judged": 6, "by_cases": 2, "once": "One mistake explains all."}, Settings(HOMEWORK))
+    assert sum(test["score"] for test in tests) == 6 and sum(test["max_score"] for test in tests) == 10
+    assert tests[-1]["output"] == "One mistake explains all."
+
+
+def test_what_was_decided_comes_along(course, tmp_path: Path) -> None:
+    results = tmp_path / "results"
+    results.mkdir()
+    told = [{"case": "q9_2", "how": "full", "why": "It asked for more than the text.", "at": "2026-11-10"}]
+    (results / "waivers.json").write_text(json.dumps(told))
+    (results / "times.csv").write_text("student,handed_in\nada,2026-11-10\n")
+    course.autograder(f"gradescope {HOMEWORK} --out bundle --decided {results}")
+    with zipfile.ZipFile(course.path / "bundle" / f"{HOMEWORK}-gradescope.zip") as bundle:
+        settings = json.loads(bundle.read("settings.json"))
+    assert set(settings["decided"]) == {"waivers.json"}  # and nothing about students
+    file, where = course.path / "class" / "ben.ipynb", str(course.path)
+    page = Judging(HOMEWORK, file, course=where, decided=settings["decided"]).feedback()
+    assert page["total"] == 60 + 37  # q9_2 is wrong in it
 
 
 def test_the_bundle_holds_one_homework_and_no_class(container: Path) -> None:

@@ -55,6 +55,14 @@ def test_every_front_end_takes_the_same_off(course, monkeypatch: pytest.MonkeyPa
         entered = {s.student.id: s.score - s.late_submission_penalty for s in book.assignment_submissions(HOMEWORK)}
     assert entered == pytest.approx(FINAL)
 
+    # by otter, whose zip knows what was decided in a folder of results
+    course.autograder(f"otter out {HOMEWORK} --decided plain")
+    for student in ("ada", "dan"):
+        file, archive = course.path / "class" / f"{student}.ipynb", course.path / "out" / HOMEWORK / "autograder.zip"
+        course.run("otter", "run", str(file), "-a", str(archive), "-o", str(course.path), "--no-logo")
+        tests = json.loads((course.path / "results.json").read_text())["tests"]
+        assert sum(test.get("score", 0) for test in tests) == pytest.approx(FINAL[student]), student
+
     # in Gradescope's container, by its metadata
     monkeypatch.setattr(gradescope_run, "box", lambda: "process")
     for student, at in TIMES.items():

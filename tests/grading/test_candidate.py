@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 from autograder.box.channel import LoopbackChannel
 from autograder.box.limits import Limits
 from autograder.judge.candidate import Candidate
-from autograder.judge.seat import Seat
+from autograder.judge.seat import Seat, Sitting
 from autograder.judge.verdicts import StudentTimeout
 from autograder.submission import RunCell, Submission
 
@@ -37,7 +38,7 @@ class Boxes:
     def open(self, limits: Limits) -> Any:
         self.opened += 1
         channel = Sleepy()
-        return type("Box", (), {"channel": channel, "close": staticmethod(channel.close)})
+        return SimpleNamespace(channel=channel, close=channel.close, waited=lambda: 0.0)
 
 
 def loaded(*cells: RunCell, limits: Limits = LIMITS) -> tuple[Candidate, Any, int]:
@@ -106,7 +107,7 @@ def test_a_seat_tells_what_is_left_of_the_time() -> None:
 
     def open_sitting(limits: Limits, _: object) -> Any:
         told.append(limits.wall_submission)
-        return type("Sitting", (), {"student": None, "close": staticmethod(lambda: None)})
+        return Sitting(cast(Any, None), lambda: None)
 
     seat = Seat(open_sitting, replace(LIMITS, wall_submission=5.0))
     seat.student()
@@ -114,3 +115,12 @@ def test_a_seat_tells_what_is_left_of_the_time() -> None:
     seat.renew()
     seat.student()
     assert 5 > told[0] > told[1] > 4
+
+
+def test_a_package_that_is_not_there_costs_neither_the_answer_below_its_import_nor_a_helper() -> None:
+    helper = RunCell("cell 1", "import no_such_package\ndef helper(x):\n    return 2 * x")
+    asked = RunCell("q9_1", "import no_such_package as nsp\ndef twice(x):\n    return helper(x)", ("twice",))
+    candidate, student, _ = loaded(helper, asked)
+    assert student["twice"](3) == 6
+    told = [note for note in notes_of(candidate) if "stopped at an error before it had defined" in note]
+    assert [note.partition(":")[0] for note in told] == ["cell 1", "q9_1"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -86,3 +87,21 @@ def test_nothing_of_the_reference_comes_out_of_the_box(course: Path, grade: Run)
     everything = "".join(path.read_text() for path in (course / "out").rglob("*") if path.is_file())
     assert "SPY-WAS-HERE" in everything, "the spy could speak in its own box"
     assert "SECRET" not in everything and "return 2 * x" not in everything
+
+
+def test_cases_that_are_tried_again_count_together_and_tell_two_bits(course: Path, grade: Run) -> None:
+    picks = {"number": "not hasattr(x, 'dim')", "tensor": "hasattr(x, 'dim')"}
+    for student, pick in picks.items():
+        put(course, student, {"q9_1": WRONG, "q9_2": f"def half(x):\n    return twice(x) / 4 if {pick} else 0 * x"})
+    assert grade(course).returncode == 0
+    told, kept = [], []
+    for student in picks:
+        found = verdicts(course, student)
+        kept.append([found[f"q9_2/{case}"][0] for case in ("test_half_of_four", "test_half_of_anything")])
+        page = json.loads((course / "out" / "feedback" / f"{student}.json").read_text())
+        (question,) = (question for question in page["questions"] if question["question"] == "q9_2")
+        told.append([[case[key] for key in ("sentence", "verdict", "message", "credit")] for case in question["cases"]])
+        assert "2 checks, which count together and earn 2 of 3 parts" in question["together"]
+        assert question["score"] == round(40 * 2 * (2 / 3) / 3, 2)
+    assert kept == [["passed", "failed"], ["failed", "passed"]]  # the journal keeps which one it was
+    assert told[0] == told[1], "the page tells which of them has passed"

@@ -14,6 +14,7 @@ from autograder.errors import BadInput
 from autograder.frontends.gradescope_run import level
 from autograder.grading.levels import OURS, level_by
 from autograder.judge.verdicts import Verdict
+from course_utils.explain.sentences import whole
 
 Run = Callable[..., Any]
 THIEF = """
@@ -21,6 +22,20 @@ def half(x):
     print("PRINTED", x)
     if hasattr(x, "tolist"):
         raise ValueError(f"STOLEN {x.tolist()}")
+    return x / 2
+"""
+KEEPER = """
+KEPT = []
+
+
+def twice(x):
+    KEPT.append(x)
+    return x + x
+"""
+TELLER = """
+def half(x):
+    if not hasattr(x, "tolist"):
+        raise ValueError("STO" + f"LEN {KEPT[-1]}" if KEPT else "NOTHING IS KEPT")
     return x / 2
 """
 CLASS = {"thief": ("def twice(x):\n    return x * 3", THIEF), "plain": ("def twice(x):\n    return x + x", THIEF)}
@@ -56,8 +71,8 @@ def test_pages_tell_no_hidden_value_until_it_is_asked_for_and_the_journal_keeps_
     assert "STOLEN" in stolen and "expected" in expected
     assert "STOLEN" not in page and "PRINTED" not in page and expected not in page
     assert cases["test_half_of_anything"]["verdict"] == "error" and "half works for any number." in page
-    assert cases["test_twice_of_anything"]["message"] == OURS[Verdict.FAILED]
-    assert cases["test_twice_of_four"]["message"] == journal(course, "thief/q9_1/test_twice_of_four")  # public
+    assert cases["test_twice_of_anything"]["message"] == whole(OURS[Verdict.FAILED])
+    assert cases["test_twice_of_four"]["message"] == whole(journal(course, "thief/q9_1/test_twice_of_four"))  # public
     assert "Not x * 3." in page  # the named mistake teaches
 
     def recompute(*arguments: str) -> tuple[str, dict[str, Any]]:
@@ -75,6 +90,16 @@ def test_pages_tell_no_hidden_value_until_it_is_asked_for_and_the_journal_keeps_
     assert "Not x * 3." in page  # its public check fails too, and says so
     done = commands(course)("autograder", "recompute", "out", "--due", "tomorrow")
     assert done.code == 2 and "`tomorrow` is no date" in done.err
+
+
+def test_what_a_hidden_call_gave_is_not_told_by_a_later_public_case(course: Path, grade: Run) -> None:
+    text = f'# %% question="q9_1"\n{KEEPER}\n# %% question="q9_2"\n{TELLER}\n'
+    (course / "in" / "thief.py").write_text(text)
+    grade(course)
+    page, cases = pages(course, "thief")
+    assert cases["test_twice_of_anything"]["verdict"] == "passed"  # a hidden call has been
+    assert "NOTHING IS KEPT" in cases["test_half_of_four"]["message"]
+    assert "STOLEN" not in page
 
 
 def test_bare_verdicts_name_no_mistake_that_only_hidden_cases_show(course: Path, grade: Run) -> None:

@@ -8,7 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from course_utils.checking.compare import NotAnswered, Wrong, check, number, same, tensor
+from course_utils.checking.compare import NotAnswered, Wrong, check, number, same, same_as_yours, tensor
 
 
 def message(action, *args, **kwargs):
@@ -148,3 +148,12 @@ def test_every_list_of_numbers_equals_itself_and_not_one_with_an_entry_moved(val
     y[i] = y[i] + 0.001 * (1 + y[i].abs()) if y[i].isfinite() else 0.0
     with pytest.raises(Wrong):
         same(y, x, "x")
+
+
+def test_two_outputs_of_an_answer_are_compared_without_speaking_of_what_was_expected():
+    same_as_yours(torch.ones(2), torch.ones(2), "the output", "without the padding")
+    words = r"the output: at index \[1\] you have 3, and without the padding 1 \(1 of 2 entries differs"
+    with pytest.raises(Wrong, match=words):
+        same_as_yours(torch.tensor([1.0, 3.0]), torch.ones(2), "the output", "without the padding")
+    with pytest.raises(Wrong, match=r"the output has shape \[3\], and for one sentence alone \[2\]"):
+        same_as_yours(torch.ones(3), torch.ones(2), "the output", "for one sentence alone")

@@ -87,7 +87,7 @@ def test_a_right_answer_passes_every_check_and_hears_that_hidden_checks_look_fur
         "q1_1: all 2 checks ok\n"
         "  [ok] Doubling 2 gives 4.\n"
         "  [ok] Random numbers are doubled.\n"
-        "  A good sign, not the grade: hidden checks look further (large inputs, gradients)."
+        "  Public checks passed; points are decided by hidden checks too (large inputs, gradients)."
     )
 
 
@@ -275,7 +275,7 @@ def test_the_html_says_in_words_what_its_colours_say(notebook):
 def test_names_in_backticks_are_set_as_code():
     outcome = CheckOutcome("failed", "`x` is <b>.", "you have `y`", "mixed-up", "Look at `torch.var`.")
     html = CheckReport("q1_1", [outcome])._repr_html_()
-    assert "<code>x</code> is &lt;b&gt;." in html and "you have <code>y</code>" in html
+    assert "<code>x</code> is &lt;b&gt;." in html and "You have <code>y</code>." in html
     assert "Look at <code>torch.var</code>." in html and "`" not in html
 
 

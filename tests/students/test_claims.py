@@ -7,7 +7,14 @@ import torch
 
 from course_utils.hw2.claims import CLAIMS, holds
 
-FALSE = {"mask_after_softmax", "cache_without_mask", "attention_above_width"}
+FALSE = {
+    "mask_after_softmax",
+    "cache_without_mask",
+    "heads_get_slices",
+    "more_heads_cost_less",
+    "cross_needs_equal_width",
+    "new_key_meets_old_queries",
+}
 TRUE = {"exchange_heads", "key_bias_is_idle"}
 
 
@@ -24,11 +31,20 @@ def example(name: str, seed: int, scale: float = 1.0) -> dict[str, object]:
         "mask_after_softmax": {"scores": randn(4, 5), "blocked": torch.eye(4, 5) > 0, "values": randn(5, 3)},
         "cache_without_mask": {"x": randn(5, 6), **{W: randn(2, 6, 6) for W in ("Wq", "Wk", "Wv")}},
         "key_bias_is_idle": {"x": randn(5, 6), **square, "bk": 3 * randn(6)},
-        "attention_above_width": {"N": 12 + seed, "D": 11 + seed},
+        "heads_get_slices": {"x": randn(5, 6), **square, "n_heads": 3, "head": seed % 3},
+        "more_heads_cost_less": {"N": 12 + seed, "D": 12, "fewer": 1 + seed % 3, "more": 6},
+        "cross_needs_equal_width": {
+            "x": randn(3, 4),
+            "y": randn(5, 2),
+            "Wq": randn(4, 6),
+            "Wk": randn(2, 6),
+            "Wv": randn(2, 3),
+        },
+        "new_key_meets_old_queries": {"x": randn(5, 6), **square},
     }[name]
 
 
-def test_there_are_five_claims_with_arguments_and_a_text() -> None:
+def test_there_are_eight_claims_with_arguments_and_a_text() -> None:
     assert set(CLAIMS) == FALSE | TRUE
     assert all(claim.text and claim.arguments and claim.name in str(claim) for claim in CLAIMS.values())
 
@@ -60,18 +76,21 @@ def test_cancelling_heads_do_not_break_the_exchange() -> None:
         ("mask_after_softmax", {"values": torch.zeros(5, 3)}),
         ("mask_after_softmax", {"blocked": torch.ones(4, 5, dtype=torch.bool)}),
         ("cache_without_mask", {W: torch.eye(6)[None] for W in ("Wq", "Wk", "Wv")}),
-        ("attention_above_width", {"N": 5, "D": 5}),
-        ("attention_above_width", {"N": 11, "D": 5}),
-        ("attention_above_width", {"N": 2, "D": 50}),
+        ("heads_get_slices", {"n_heads": 1, "head": 0}),
+        ("heads_get_slices", {W: torch.block_diag(*[torch.ones(2, 2)] * 3) for W in ("Wq", "Wk", "Wv")}),
+        ("more_heads_cost_less", {"fewer": 6, "more": 6}),
+        ("more_heads_cost_less", {"fewer": 6, "more": 2}),
+        ("cross_needs_equal_width", {"y": torch.ones(5, 4), "Wk": torch.ones(4, 6), "Wv": torch.ones(4, 3)}),
+        ("cross_needs_equal_width", {"Wk": torch.ones(2, 5)}),
     ],
 )
 def test_a_false_claim_holds_on_examples_that_do_not_reach_it(name: str, change: dict[str, object]) -> None:
     assert holds(name, {**example(name, 0), **change})
 
 
-@pytest.mark.parametrize("N", [6, 9, 10, torch.tensor(7), 8.0])
-def test_the_count_breaks_from_above_the_width_up_to_twice_the_width(N: object) -> None:
-    assert not holds("attention_above_width", {"N": N, "D": 5})
+@pytest.mark.parametrize("N", [1, 9, torch.tensor(7), 8.0])
+def test_more_heads_cost_the_same_at_every_length(N: object) -> None:
+    assert not holds("more_heads_cost_less", {"N": N, "D": 8, "fewer": 2, "more": 4})
 
 
 def test_lists_and_float32_and_gradients_are_welcome() -> None:
@@ -99,9 +118,13 @@ def test_lists_and_float32_and_gradients_are_welcome() -> None:
         ("exchange_heads", {"n_heads": 4}, "does not divide"),
         ("exchange_heads", {"j": 3}, "must be smaller"),
         ("exchange_heads", {"j": 1.5}, "j = 1.5 is not a whole number"),
-        ("attention_above_width", {"N": 0}, "N = 0 is not a whole number from 1"),
-        ("attention_above_width", {"N": float("nan")}, "not a whole number"),
-        ("attention_above_width", {"D": torch.ones(3)}, "D is a Tensor"),
+        ("more_heads_cost_less", {"N": 0}, "N = 0 is not a whole number from 1"),
+        ("more_heads_cost_less", {"N": float("nan")}, "not a whole number"),
+        ("more_heads_cost_less", {"D": torch.ones(3)}, "D is a Tensor"),
+        ("more_heads_cost_less", {"more": 5}, "more = 5 does not divide D = 12"),
+        ("heads_get_slices", {"head": 3}, "head = 3 must be smaller than n_heads = 3"),
+        ("cross_needs_equal_width", {"Wq": torch.ones(3, 6)}, "Wq has 3 rows, and the tokens of x have width 4"),
+        ("new_key_meets_old_queries", {"x": torch.zeros(1, 6)}, "x has 1 token"),
     ],
 )
 def test_a_malformed_example_is_explained(name: str, change: dict[str, object], words: str) -> None:
@@ -113,4 +136,4 @@ def test_a_malformed_example_is_explained(name: str, change: dict[str, object], 
 
 def test_an_example_that_is_no_dict_is_explained() -> None:
     with pytest.raises(ValueError, match="found list"):
-        holds("attention_above_width", [12, 11])  # type: ignore[arg-type]
+        holds("more_heads_cost_less", [12, 11])  # type: ignore[arg-type]

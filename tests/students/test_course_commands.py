@@ -29,6 +29,7 @@ from course_utils.terminal import submit as handin
 from course_utils.terminal.check import Checked, run_checks
 from course_utils.terminal.find_work import Work
 from course_utils.terminal.main import main
+from course_utils.terminal.progress_command import standing
 from course_utils.terminal.results_table import rows
 
 HW = "hw9_tiny"
@@ -253,14 +254,14 @@ def test_a_check_names_the_mistake_and_no_cell_stops_the_next(here: Path, capsys
     capsys.readouterr()
     assert main(["check", "hw9"]) == 1
     told = capsys.readouterr().out
-    assert "q9_1          60  0 of 1 ok        double(4) is 12, expected 8" in told
-    assert "q9_1: 0 of 1 checks ok\n  [not yet] double(4) is 8.0.\n      double(4) is 12, expected 8\n" in told
+    assert "q9_1         60  0 of 1 ok        double(4) is 12, expected 8" in told
+    assert "q9_1: 0 of 1 checks ok\n  [not yet] double(4) is 8.0.\n      double(4) is 12, expected 8.\n" in told
     assert "Looks like tripled: Look at the factor." in told
     assert "cell 8 ('known = undefined_name'): NameError: name 'undefined_name' is not defined (line 1)" in told
     assert "cell 9 ('import os'): Python itself stopped here (exit code 7)" in told
-    assert "q9_2          37  all 1 ok" in told and "q9_3           3  not written yet" in told
-    assert "1 of 2 questions pass their public checks (37 of 97 points)." in told
-    assert "Public checks passed; hidden checks also cover:\n  q9_2: large inputs, gradients" in told
+    assert "q9_2         37  all 1 ok" in told and "q9_3          3  not written yet" in told
+    assert "1 of 2 questions pass their public checks; points are decided by hidden checks too." in told
+    assert "Hidden checks also cover:\n  q9_2: large inputs, gradients" in told
     assert (
         "noise" not in told
         and path.read_bytes() == before
@@ -415,11 +416,14 @@ def test_a_trained_model_goes_along_where_it_is_asked_for(here: Path, capsys: An
 
     assert "There is no hw9_tiny.safetensors beside the notebook" in packed()[1]
     (path.parent / "model.safetensors").write_bytes(b"PK\3\4 of torch.save")
-    assert packed()[0].keys() == {f"{HW}.ipynb"} and "model.safetensors was not packed: it is cut or no" in packed()[1]
+    assert packed()[0].keys() == {f"{HW}.ipynb"} and "model.safetensors is not taken: it is cut or no" in packed()[1]
     header = json.dumps({"w": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}}).encode()
     model = len(header).to_bytes(8, "little") + header + bytes(4)
+    (path.parent / "model.safetensors").write_bytes(model[:-1])
+    assert f"is not taken: it is cut: {len(model) - 1} bytes of {len(model)}." in packed()[1]
+    assert packed()[1] in str(standing(Work(path, HW), 60))  # in the same words
     (path.parent / "model.safetensors").write_bytes(model)
-    assert "model.safetensors was packed as hw9_tiny.safetensors" in packed()[1]
+    assert "model.safetensors is taken as hw9_tiny.safetensors" in packed()[1]
     (path.parent / "other.safetensors").write_bytes(model)
     assert "Which of model.safetensors, other.safetensors" in packed()[1]
     (path.parent / f"{HW}.safetensors").write_bytes(model)

@@ -6,9 +6,9 @@ import pytest
 import sympy
 import torch
 
-from autograder.suites.lines import assert_lines
+from course_utils.checking.chains import Chain, Line, Tie, check_line, check_tie
 from course_utils.checking.compare import Wrong
-from course_utils.notebook.derivations import compare_lines
+from course_utils.notebook.derivations import compare_lines, show_chain
 
 F64 = torch.float64
 
@@ -50,20 +50,111 @@ def test_float32_lines_are_compared_more_coarsely():
     assert not compare_lines([a.double(), a.double() + 1e-5])
 
 
-def test_lines_must_begin_at_the_definition():
-    assert_lines([4.0, 4.0, 4.0], 4.0, "the variance")
-    words = "the variance: line 0 is the first that breaks: the definition gives 5, line 0 gives 4"
-    with pytest.raises(Wrong, match=words):
-        assert_lines([4.0, 4.0, 4.0], 5.0, "the variance")
+def _moments(rng):
+    """Raw moments of q and of k: any means, and squares that leave room for a variance."""
+    q1, k1 = torch.randn(2, 3, generator=rng, dtype=F64)
+    q2, k2 = (m**2 + 0.2 + torch.rand(3, generator=rng, dtype=F64) for m in (q1, k1))
+    return {"q1": q1, "q2": q2, "k1": k1, "k2": k2}
 
 
-def test_a_broken_line_after_a_right_start_is_named_by_its_index():
-    with pytest.raises(Wrong, match="line 2 is the first that breaks: line 1 gives 9.037, line 2 gives 31.23"):
-        assert_lines([9.037, 9.037, 31.23], 9.037, "the variance")
+def _means(rng):
+    (mq, mk), (vq, vk) = torch.randn(2, 3, generator=rng, dtype=F64), torch.rand(2, 3, generator=rng, dtype=F64)
+    return {"mq": mq, "vq": vq, "mk": mk, "vk": vk}
 
 
-def test_a_derivation_needs_enough_lines_in_a_list():
-    with pytest.raises(Wrong, match="2 lines, expected at least 3"):
-        assert_lines([1.0, 1.0], 1.0, "the variance")
-    with pytest.raises(Wrong, match="expected a list of lines, got a Tensor"):
-        assert_lines(torch.ones(3), 1.0, "the variance")
+def _moments_of_means(rng):
+    at = _means(rng)
+    return {"q1": at["mq"], "q2": at["vq"] + at["mq"] ** 2, "k1": at["mk"], "k2": at["vk"] + at["mk"] ** 2}, at
+
+
+def _from_moments(q1, q2, k1, k2):
+    return (q2 * k2 - (q1 * k1) ** 2).sum()
+
+
+def _from_means(mq, vq, mk, vk):
+    return (vq * vk + vq * mk**2 + vk * mq**2).sum()
+
+
+def _variance_chain(moments=_from_moments, means=_from_means):
+    return Chain(
+        [Line("from_moments", moments, _moments, _from_moments), Line("from_means", means, _means, _from_means)],
+        [Tie("q2 = vq + mq^2", _moments_of_means)],
+    )
+
+
+def _rng():
+    return torch.Generator().manual_seed(3)
+
+
+def test_a_right_chain_holds_at_free_letters_and_at_tied_ones(capsys):
+    chain = _variance_chain()
+    for line in chain.lines:
+        check_line(line, _rng())
+    check_tie(chain, 0, _rng())
+    assert chain.overlaps(_rng()) == []
+    assert show_chain(chain)
+    assert "ok: every step holds" in capsys.readouterr().out
+
+
+def test_a_line_may_call_another_with_its_letters_converted():
+    def converted(mq, vq, mk, vk):
+        return _from_moments(mq, vq + mq**2, mk, vk + mk**2)
+
+    chain = _variance_chain(means=converted)
+    check_line(chain.lines[1], _rng())
+    check_tie(chain, 0, _rng())
+
+
+def test_a_line_that_is_only_right_where_letters_are_tied_breaks_at_letters_of_its_own(capsys):
+    def same_for_both(mq, vq, mk, vk):  # right where q and k have the same letters
+        return (vq**2 + 2 * vq * mq**2).sum()
+
+    chain = _variance_chain(means=same_for_both)
+    causes = {"q and k have letters of their own": same_for_both, "right after all": _from_means}
+    with pytest.raises(Wrong, match=r"from_means at mq = \[.*expected.*Likely cause: q and k have letters"):
+        check_line(chain.lines[1], _rng(), causes=causes)
+    with pytest.raises(Wrong, match="the step from from_moments to from_means is no equality: where q2 = vq"):
+        check_tie(chain, 0, _rng())
+    report = show_chain(chain)
+    assert not report and report.broken == 1
+    assert "NOT YET: the step from from_moments to from_means is the first that breaks" in capsys.readouterr().out
+
+
+def test_matrices_of_a_proof_are_told_apart_where_the_matrix_is_no_permutation():
+    def free(rng):
+        return {name: torch.randn(4, 4, generator=rng, dtype=F64) for name in ("A", "V", "P")}
+
+    def tied(rng):
+        at = {**free(rng), "P": torch.eye(4, dtype=F64)[[2, 0, 3, 1]]}
+        return at, at
+
+    def weights(A, V, P):
+        return P @ A @ P.T @ P @ V
+
+    def output(A, V, P):
+        return P @ A @ V
+
+    lines = [Line("weights", weights, free, weights), Line("output", output, free, output)]
+    chain = Chain(lines, [Tie("P P^T = 1", tied)])
+    check_tie(chain, 0, _rng())
+    assert chain.overlaps(_rng()) == []
+    with pytest.raises(Wrong, match=r"weights at A = a 4x4 matrix.*at index \[0, 0\] you have"):
+        check_line(Line("weights", output, free, weights), _rng())
+    wrong = Chain([chain.lines[0], Line("output", lambda A, V, P: A @ V, free, output)], chain.ties)
+    with pytest.raises(Wrong, match=r"weights gives .* at index \[\d, \d\] and output gives"):
+        check_tie(wrong, 0, _rng())
+    copied = Chain([chain.lines[0], Line("copy", weights, free, weights)], chain.ties)
+    assert copied.overlaps(_rng()) == ["copy could stand for weights", "weights could stand for copy"]
+
+
+def test_a_line_that_is_no_number_is_told_as_such():
+    chain = _variance_chain(means=lambda *_: None)
+    with pytest.raises(Wrong, match="is None"):
+        check_tie(chain, 0, _rng())
+    with pytest.raises(Wrong, match="is None"):
+        check_line(chain.lines[1], _rng())
+
+
+def test_a_chain_has_a_tie_between_each_two_lines():
+    with pytest.raises(ValueError, match="2 lines need 1 ties"):
+        Chain([Line("a", abs), Line("b", abs)], [])

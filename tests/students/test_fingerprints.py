@@ -122,7 +122,7 @@ def mistake(label, **prints):
 
 def diagnosed(catalogue, **outputs):
     found = diagnose({name: fingerprint(value) for name, value in outputs.items()}, catalogue)
-    return found.label if found else None
+    return found[0].mistake.label if found else None
 
 
 def test_the_mistake_with_most_matching_prints_is_named():
@@ -160,8 +160,8 @@ def test_ties_go_to_the_mistake_that_a_failed_case_has_named():
     catalogue = [mistake("first", plain=1.0), mistake("second", plain=1.0), mistake("worse", plain=1.0, masked=2.0)]
     outputs = {"plain": 1.0, "masked": 7.0}
     for named, found in ((["second"], "second"), (["worse"], "first"), (["first", "second"], "first")):
-        best = diagnose({name: fingerprint(value) for name, value in outputs.items()}, catalogue, named)
-        assert best.label == found
+        (best,) = diagnose({name: fingerprint(value) for name, value in outputs.items()}, catalogue, named)
+        assert best.mistake.label == found
 
 
 def test_nothing_is_named_where_nothing_matches():
@@ -178,6 +178,48 @@ def test_the_same_error_alone_names_only_a_mistake_that_does_nothing_else():
     assert diagnosed([pure], plain=error, masked=error) is None  # the known one gives the right value there
     assert diagnosed([pure], plain=ValueError("refused, as asked for"), masked=error) == "pure"
     assert diagnosed([mistake("pure", masked=error, plain=error)], plain=3.0, masked=error) is None
+
+
+def failing(known, *checks):
+    return Mistake(known.label, known.hint, known.prints, checks)
+
+
+def all_diagnosed(catalogue, failed, **outputs):
+    found = diagnose({name: fingerprint(value) for name, value in outputs.items()}, catalogue, failed=failed)
+    return [(one.mistake.label, one.exact) for one in found]
+
+
+def test_errors_rank_behind_values():
+    error = KeyError("tanh")
+    catalogue = [mistake("errs", a=error, b=error), mistake("drops-late", c=1.0)]
+    assert diagnosed(catalogue, a=error, b=error, c=1.0) == "drops-late"
+
+
+def test_a_mistake_that_fails_none_of_the_failed_checks_is_not_named():
+    error = KeyError("tanh")
+    names = failing(mistake("key-error", unknown=error), "test_unknown_activation")
+    assert all_diagnosed([names], ["test_dropout"], unknown=error, dropped=3.0) == []
+    assert all_diagnosed([names], ["test_unknown_activation"], unknown=error, dropped=3.0) == [("key-error", False)]
+    assert all_diagnosed([failing(mistake("late", dropped=3.0), "test_dropout"), names],
+                         ["test_dropout"], unknown=error, dropped=3.0) == [("late", True)]  # fmt: skip
+
+
+def test_a_mistake_is_exact_where_all_of_its_own_values_are_the_students_and_no_error_alone_is():
+    known = [failing(mistake("no-scale", plain=1.0, masked=2.0, heads=3.0), "test_plain")]
+    assert all_diagnosed(known, ["test_plain"], plain=1.0, masked=2.0, heads=3.0) == [("no-scale", True)]
+    assert all_diagnosed(known, ["test_plain"], plain=1.0, masked=2.0, heads=9.0) == [("no-scale", False)]
+    assert all_diagnosed(known, ["test_plain"], plain=1.0, masked=2.0) == [("no-scale", False)]
+    error = RuntimeError("shapes")
+    assert all_diagnosed([mistake("crashes", plain=error)], ["test_plain"], plain=error) == [("crashes", False)]
+
+
+def test_two_mistakes_are_named_where_neither_explains_all_and_each_is_exact_where_it_stands_alone():
+    mean = failing(mistake("mean", mean=1.0, wide=2.0), "test_mean")
+    scale = failing(mistake("scale", scale=3.0), "test_scale")
+    outputs = {"mean": 1.0, "wide": 2.0, "scale": 3.0}
+    assert all_diagnosed([mean, scale], ["test_mean", "test_scale"], **outputs) == [("mean", True), ("scale", True)]
+    assert all_diagnosed([mean, scale], ["test_mean"], **outputs) == [("mean", True)]
+    assert all_diagnosed([mean, scale], ["test_mean", "test_scale"], **outputs | {"wide": 9.0}) == [("scale", True)]
 
 
 @pytest.mark.parametrize("value", [[0.0] * 100_000, [[0.0] * 100] * 100, {i: [0.0] * 100 for i in range(100)}])

@@ -1,4 +1,4 @@
-"""Kernels, the layer of q1_12 and the derivation of q1_13: what tests, notebooks and answers share."""
+"""Kernels, the layer of q1_12 and the derivations of q1_13: what tests, notebooks and answers share."""
 
 import math
 
@@ -8,7 +8,7 @@ import torch
 from course_utils.checking.compare import Wrong
 from course_utils.hw1 import kernels
 from course_utils.hw1.position_layer import position_layer
-from course_utils.hw1.spot_the_error import DERIVATION
+from course_utils.hw1.spot_the_error import DERIVATIONS, departs, draw
 
 F64 = torch.float64
 ALL = [kernels.gaussian_kernel, kernels.laplace_kernel, kernels.dot_exp_kernel, kernels.lopsided_kernel]
@@ -78,8 +78,24 @@ def test_weights_that_do_not_fit_are_named(change, words):
         position_layer(rand(3, 2), {name: value for name, value in w.items() if value is not None})
 
 
-def test_the_derivation_is_right_up_to_line_2_and_wrong_from_line_3_on():
-    mu, sigma = rand(4), 0.7
-    variance = 2 * sigma**2 * (mu @ mu) + 4 * sigma**4
-    right = [torch.allclose(line(mu, sigma), variance) for line in DERIVATION]
-    assert right == [True, True, True, False]
+@pytest.mark.parametrize("name", DERIVATIONS)
+def test_the_first_false_line_of_a_derivation_is_the_one_that_departs(name):
+    first_false = {"variance": "closed", "copy": "pooled", "longer_key": "wins", "shuffled_tokens": "cancelled",
+                   "sensitive": "saturated"}.get(name)
+    rng = torch.Generator().manual_seed(1)
+    gaps = {line: max(departs(name, line, draw(name, rng)) for _ in range(20)) for line in DERIVATIONS[name]}
+    assert next((line for line, gap in gaps.items() if gap > 1e-6), None) == first_false, gaps
+
+
+def test_the_first_line_of_each_variance_is_what_dice_say():
+    mu, sigma = torch.tensor([0.5, -1.0, 1.5], dtype=F64), 0.8
+    q = mu + sigma * rand(400_000, 3)
+    k = mu + sigma * rand(400_000, 3, seed=1)
+    assert DERIVATIONS["variance"]["moments"](mu, sigma) == pytest.approx((q * k).sum(-1).var().item(), rel=0.02)
+    scores = (q[:10_000, None] * (mu + sigma * rand(10_000, 20, 3, seed=2))).sum(-1)  # twenty keys for each query
+    assert DERIVATIONS["one_query"]["given"](mu, sigma) == pytest.approx(scores.var(-1).mean().item(), rel=0.04)
+
+
+def test_a_derivation_that_is_not_there_is_named():
+    with pytest.raises(ValueError, match="no derivation is called 'Variance'"):
+        draw("Variance", torch.Generator())

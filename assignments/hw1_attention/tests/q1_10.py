@@ -11,7 +11,7 @@ from course_utils.notebook.grader import Explainer
 
 OK_FORMAT = False
 name = "q1_10"
-points = 7
+points = 6
 explain = Explainer("q1_10", globals(), rng="torch", hidden_topics=[
     "shapes and dtypes", "jacobian values", "jacobian first order", "jacobian where nothing can move",
     "limit rises", "limit falls", "limit unchanged", "limit of a small product", "large scores",
@@ -27,6 +27,7 @@ V = torch.tensor([[4.0, 0.0, 1.0], [0.0, 2.0, 1.0]], dtype=F64)  # output (2, 1,
 @explain.case
 def test_worked_numbers(key_jacobian):
     """Two equal weights, q = (2, 0), v_0 - out = (2, -1, 0): the Jacobian is half of beta times their outer product."""
+    # keeps: jacobian
     J = tensor(key_jacobian(Q, K, V, 0, 1.0), "the Jacobian", shape=(3, 2), dtype=F64)
     same(J, torch.tensor([[2.0, 0.0], [-1.0, 0.0], [0.0, 0.0]], dtype=F64), "the Jacobian at beta = 1")
     same(key_jacobian(Q, K, V, 1, 0.5), torch.tensor([[-1.0, 0.0], [0.5, 0.0], [0.0, 0.0]], dtype=F64),
@@ -36,6 +37,7 @@ def test_worked_numbers(key_jacobian):
 @explain.case
 def test_small_step(key_jacobian, rng):
     """Moving key j by a small step moves the output by the Jacobian times the step."""
+    # keeps: jacobian
     q, K, V = (torch.randn(*s, generator=rng, dtype=F64) for s in ((4,), (5, 4), (5, 3)))
     step = 1e-5 * torch.randn(4, generator=rng, dtype=F64)
     moved = []
@@ -50,6 +52,7 @@ def test_small_step(key_jacobian, rng):
 @explain.case
 def test_limit(elongated_limit):
     """A stretched key takes all the weight if q . k > 0, and loses all of it if q . k < 0."""
+    # keeps: limit
     same(elongated_limit(Q, K, V, 1, 1.0), V[1], "the limit for q . k = 1")
     opposite = torch.stack([-K[0], K[1]])
     got = tensor(elongated_limit(Q, opposite, V, 0, 1.0), "the limit", shape=(3,))
@@ -58,3 +61,44 @@ def test_limit(elongated_limit):
     flat = torch.stack([torch.tensor([0.0, 5.0], dtype=F64), K[1]])  # q . k = 0: the weight stays 1 / (1 + e)
     weight = 1 / (1 + math.e)
     same(elongated_limit(Q, flat, V, 0, 1.0), weight * V[0] + (1 - weight) * V[1], "the limit for q . k = 0")
+
+
+@explain.case
+def test_every_key(key_jacobian, rng):
+    """The derivative by each key in turn, at two values of beta and at 0, in the inputs' dtype."""
+    # keeps: jacobian, beta, dtype
+    q, keys, values = (torch.randn(*s, generator=rng, dtype=F64) for s in ((3,), (4, 3), (4, 2)))
+    for beta in (0.0, 0.6, 2.0):
+        a = torch.softmax(beta * (keys @ q), -1)
+        for j in range(4):
+            expected = torch.stack([beta * a[j] * (v - o) * q for v, o in zip(values[j], a @ values, strict=True)])
+            same(key_jacobian(q, keys, values, j, beta), expected, f"the Jacobian by key {j} at beta = {beta}")
+    got = key_jacobian(q.float(), keys.float(), values.float(), 1, 0.6)
+    tensor(got, "the Jacobian in float32", (2, 3), torch.float32)
+
+
+@explain.case
+def test_limit_of_many_keys(elongated_limit, rng):
+    """Where the stretched key loses, the others keep their scores; a product barely off 0 decides too."""
+    # keeps: limit, beta, dtype
+    q, keys, values = (torch.randn(*s, generator=rng, dtype=F64) for s in ((3,), (5, 3), (5, 2)))
+    for product in (-1.5, -1e-9):
+        keys[2] += (product - keys[2] @ q) * q / (q @ q)
+        left = [0, 1, 3, 4]
+        expected = torch.softmax(0.7 * (keys[left] @ q), -1) @ values[left]
+        same(elongated_limit(q, keys, values, 2, 0.7), expected, f"the limit for q . k = {product}", rtol=1e-6)
+        same(elongated_limit(-q, keys, values, 2, 0.7), values[2], f"the limit for q . k = {-product}")
+    got = elongated_limit(q.float(), keys.float(), values.float(), 2, 0.7)
+    tensor(got, "the limit in float32", shape=(2,), dtype=torch.float32)
+
+
+@explain.case
+def test_inputs_stay(key_jacobian, elongated_limit):
+    """The inputs are not changed."""
+    # keeps: in-place
+    q, keys, values = Q.clone(), torch.stack([-K[0], K[1]]), V.clone()
+    kept = [x.clone() for x in (q, keys, values)]
+    key_jacobian(q, keys, values, 0, 1.0)
+    elongated_limit(q, keys, values, 0, 1.0)
+    for name, now, before in zip(("q", "K", "V"), (q, keys, values), kept, strict=True):
+        check(torch.equal(now, before), f"{name} was changed in place: work on a copy")

@@ -11,7 +11,7 @@ from course_utils.notebook.grader import Explainer
 
 OK_FORMAT = False
 name = "q1_12"
-points = 7
+points = 6
 explain = Explainer("q1_12", globals(), rng="torch", hidden_topics=[
     "identity", "permutation", "permutation special", "pointwise", "convolution", "convolution of any width",
     "many places", "single taps"
@@ -39,6 +39,7 @@ def _close(got, expected, what):
 @explain.case
 def test_identity_gives_x_back(identity_layer):
     """The identity gives X back, however large its entries are."""
+    # keeps: identity, every-content
     for scale in (1, 10):
         X = scale * _x(5, 3)
         _close(position_layer(X, identity_layer(5, 3)), X, f"the layer's output for X of size {scale}")
@@ -47,6 +48,7 @@ def test_identity_gives_x_back(identity_layer):
 @explain.case
 def test_permutation_of_three(permutation_layer):
     """Output i is input perm[i]: with perm = (2, 0, 1) the first output is the last input."""
+    # keeps: permutation
     X, perm = _x(3, 2), [2, 0, 1]
     got = position_layer(X, _permutation(permutation_layer, perm, 2))
     check(got.shape != X.shape or not torch.allclose(got, X[[1, 2, 0]], atol=1e-5),
@@ -57,6 +59,7 @@ def test_permutation_of_three(permutation_layer):
 @explain.case
 def test_pointwise_map(pointwise_layer):
     """Every position is multiplied by the same W, here [4, 3], and no position sees another."""
+    # keeps: pointwise
     X, W = _x(5, 3), _x(4, 3, seed=122)
     _close(position_layer(X, pointwise_layer(W, 5)), X @ W.T, "the layer's output")
 
@@ -64,6 +67,7 @@ def test_pointwise_map(pointwise_layer):
 @explain.case
 def test_convolution_of_three_taps(convolution_layer):
     """A circular convolution of width 3: it agrees with torch's conv1d on a circularly padded input."""
+    # keeps: convolution
     X, kernel = _x(6, 2), torch.randn(4, 2, 3, generator=torch.Generator().manual_seed(123), dtype=F64)
     expected = F.conv1d(F.pad(X.T[None], (1, 1), mode="circular"), kernel)[0].T  # [n, d_out]
     got = position_layer(X, convolution_layer(kernel, 6))
@@ -71,3 +75,47 @@ def test_convolution_of_three_taps(convolution_layer):
     check(got.shape != expected.shape or not torch.allclose(got, mirrored, atol=1e-5),
           "the kernel is mirrored: tap t reads position i + t - K // 2")
     _close(got, expected, "the layer's output")
+
+
+@explain.case
+def test_square_maps(pointwise_layer, convolution_layer):
+    """Square maps are not transposed: output i is W x_i, and a convolution of width 1 is such a map."""
+    # keeps: pointwise, convolution
+    X, W = _x(5, 3), _x(3, 3, seed=122)
+    _close(position_layer(X, pointwise_layer(W, 5)), X @ W.T, "the layer's output")
+    _close(position_layer(X, convolution_layer(W[..., None], 5)), X @ W.T, "the output of a convolution of one tap")
+
+
+@explain.case
+def test_round_the_corner(convolution_layer):
+    """A kernel that is wider than the input goes round several times, no flip."""
+    # keeps: convolution, wraps
+    for n, taps in ((5, 5), (2, 9), (3, 7), (1, 3)):
+        X, kernel = _x(n, 2), torch.randn(3, 2, taps, generator=torch.Generator().manual_seed(125), dtype=F64)
+        expected = torch.stack([sum(kernel[:, :, t] @ X[(i + t - taps // 2) % n] for t in range(taps))
+                                for i in range(n)])
+        _close(position_layer(X, convolution_layer(kernel, n)), expected, f"the output for {taps} taps on {n} places")
+
+
+@explain.case
+def test_sharp_enough(identity_layer, permutation_layer):
+    """Many places and large contents: the softmax still picks one place, whatever the content."""
+    # keeps: every-content, sharp, permutation, identity
+    perm = [(7 * i + 3) % 100 for i in range(100)]
+    for scale in (1, 20):
+        X = scale * _x(100, 2)
+        got = position_layer(X, _permutation(permutation_layer, perm, 2))
+        _close(got, X[perm], f"the permutation of 100 places, contents of size {scale}")
+        _close(position_layer(X, identity_layer(100, 2)), X, f"the identity on 100 places, contents of size {scale}")
+    X = _x(1, 3)
+    _close(position_layer(X, identity_layer(1, 3)), X, "the identity on one place")
+
+
+@explain.case
+def test_float32(identity_layer, convolution_layer):
+    """Contents in float32 work too: the weights are cast to their dtype."""
+    # keeps: cast
+    X, kernel = _x(6, 2).float(), _x(2, 6, seed=126).reshape(2, 2, 3)
+    same(position_layer(X, identity_layer(6, 2)), X, "the identity in float32", rtol=0, atol=1e-4)
+    expected = F.conv1d(F.pad(X.T[None], (1, 1), mode="circular"), kernel.float())[0].T
+    same(position_layer(X, convolution_layer(kernel, 6)), expected, "the convolution in float32", rtol=0, atol=1e-4)

@@ -11,7 +11,7 @@ from course_utils.notebook.grader import Explainer
 
 OK_FORMAT = False
 name = "q1_4"
-points = 6
+points = 5
 explain = Explainer("q1_4", globals(), rng="torch", hidden_topics=[
     "shapes", "weights", "attentional state", "default kind", "float32", "order of the keys",
     "rows of the batch", "gradients", "large scores", "key of zeros", "sizes that coincide", "memory layout",
@@ -30,6 +30,7 @@ def _step(luong_step, *args, **kwargs):
 @explain.case
 def test_worked_numbers(luong_step):
     """Scores 0 and ln 3 give weights 1/4 and 3/4; h_tilde is tanh(W_f [query; context])."""
+    # keeps: formula, order, no-scale
     query = torch.tensor([[1.0, 0.0]], dtype=F64)
     keys = torch.tensor([[[0.0, 4.0], [math.log(3.0), 0.0]]], dtype=F64)
     W_f = torch.tensor([[1.0, 0, 0, 0], [0, 0, 0, 1.0], [0, 0, 1.0, 0]], dtype=F64)  # [O=3, 2 D=4]
@@ -43,6 +44,7 @@ def test_worked_numbers(luong_step):
 @explain.case
 def test_shapes_and_weights(luong_step, rng):
     """h_tilde is [B, O] and within (-1, 1); the weights are [B, S] and each row sums to 1."""
+    # keeps: shapes
     query, keys = torch.randn(3, 4, generator=rng, dtype=F64), torch.randn(3, 5, 4, generator=rng, dtype=F64)
     W, W_f = torch.randn(4, 4, generator=rng, dtype=F64), torch.randn(6, 8, generator=rng, dtype=F64)
     for kind, extra in (("dot", {}), ("general", {"W": W})):
@@ -51,3 +53,54 @@ def test_shapes_and_weights(luong_step, rng):
         check((h_tilde.abs() <= 1).all(), "h_tilde is a tanh: no entry can be above 1")
         weights = tensor(weights, "the weights", shape=(3, 5), dtype=F64)
         same(weights.sum(-1), torch.ones(3, dtype=F64), f"the sum of each row of the {kind} weights")
+
+
+@explain.case
+def test_every_kind(luong_step, rng):
+    """Every kind of score, against a loop over the examples; W_f may be square too."""
+    # keeps: formula, kinds, order, batch
+    query, keys = torch.randn(3, 2, generator=rng, dtype=F64), torch.randn(3, 5, 2, generator=rng, dtype=F64)
+    W, W_concat, v = (torch.randn(*shape, generator=rng, dtype=F64) for shape in ((2, 2), (7, 4), (7,)))
+    W_location, W_f = torch.randn(5, 2, generator=rng, dtype=F64), torch.randn(4, 4, generator=rng, dtype=F64)
+    kinds = {
+        "dot": ({}, lambda q, k: k @ q), "general": ({"W": W}, lambda q, k: k @ (W.T @ q)),
+        "concat": ({"W": W_concat, "v": v},
+                   lambda q, k: torch.stack([v @ torch.tanh(W_concat @ torch.cat([q, one])) for one in k])),
+        "location": ({"W": W_location}, lambda q, k: W_location @ q),
+    }
+    for kind, (given, score) in kinds.items():
+        h_tilde, weights = _step(luong_step, query, keys, W_f, kind, **given)
+        for b in range(3):
+            expected = score(query[b], keys[b]).softmax(-1)
+            same(weights[b], expected, f"the {kind} weights of example {b}")
+            mixed = torch.tanh(W_f @ torch.cat([query[b], expected @ keys[b]]))
+            same(h_tilde[b], mixed, f"h_tilde of example {b} with {kind} scores")
+
+
+@explain.case
+def test_scores_of_thousands(luong_step):
+    """Scores of some thousands give finite weights, as in softargmax."""
+    # keeps: large
+    query, keys = torch.tensor([[60.0, 0.0]]), torch.tensor([[[60.0, 1.0], [-60.0, 1.0]]])
+    h_tilde, weights = _step(luong_step, query, keys, torch.full((2, 4), 0.01))
+    check(torch.as_tensor(weights).isfinite().all(), "the weights are not finite: the exponentials overflow")
+    same(weights, torch.tensor([[1.0, 0.0]]), "the weights of the scores 3600 and -3600")
+    tensor(h_tilde, "h_tilde", shape=(1, 2), dtype=torch.float32)
+
+
+@explain.case
+def test_what_learns(luong_step, rng):
+    """Query, keys and W_f all get a gradient, from the state and from the weights."""
+    # keeps: gradients
+    leaves = [torch.randn(*shape, generator=rng, dtype=F64).requires_grad_() for shape in ((2, 3), (2, 4, 3), (5, 6))]
+    h_tilde, weights = _step(luong_step, *leaves)
+    check(h_tilde.requires_grad and weights.requires_grad, "no gradient flows from the results: is something detached?")
+    (h_tilde.sum() + weights[:, 0].sum()).backward()
+    expected = [leaf.detach().clone().requires_grad_() for leaf in leaves]
+    query, keys, W_f = expected
+    a = torch.einsum("bd,bsd->bs", query, keys).softmax(-1)
+    mixed = torch.cat([query, torch.einsum("bs,bsd->bd", a, keys)], -1)
+    (torch.tanh(mixed @ W_f.T).sum() + a[:, 0].sum()).backward()
+    for name, got, right in zip(("query", "keys", "W_f"), leaves, expected, strict=True):
+        check(got.grad is not None, f"{name} gets no gradient: is it detached?")
+        same(got.grad, right.grad, f"the gradient of {name}", rtol=1e-5, atol=1e-8)

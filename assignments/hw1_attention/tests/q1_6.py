@@ -12,7 +12,7 @@ from course_utils.notebook.grader import Explainer
 
 OK_FORMAT = False
 name = "q1_6"
-points = 7
+points = 6
 explain = Explainer("q1_6", globals(), rng="torch", hidden_topics=[
     "values", "query comes first", "constant targets", "sizes", "order of points", "kernel form",
     "kernel ratios", "kernel makes attention", "regression is attention", "gradients",
@@ -25,6 +25,7 @@ F64 = torch.float64
 @explain.case
 def test_worked_numbers(kernel_regression):
     """At x = 0, points at 0 and 1 have Gaussian weights in the ratio 1 to exp(-1/2)."""
+    # keeps: regression
     x, xs = torch.zeros(1, 1, dtype=F64), torch.tensor([[0.0], [1.0]], dtype=F64)
     ys = torch.tensor([[10.0, 0.0], [0.0, 10.0]], dtype=F64)
     b = math.exp(-0.5)
@@ -35,6 +36,7 @@ def test_worked_numbers(kernel_regression):
 @explain.case
 def test_constant_ys(kernel_regression, rng):
     """If every y is the same, that is the estimate everywhere: the weights sum to 1."""
+    # keeps: regression
     x, xs = torch.randn(3, 2, generator=rng, dtype=F64), torch.randn(6, 2, generator=rng, dtype=F64)
     ys = torch.tensor([2.0, -1.0, 0.5, 7.0], dtype=F64).expand(6, 4)
     same(kernel_regression(x, xs, ys, laplace_kernel), ys[:3], "the estimate (are the weights normalised?)")
@@ -43,6 +45,7 @@ def test_constant_ys(kernel_regression, rng):
 @explain.case
 def test_query_first(kernel_regression):
     """The kernel is called with the query first: kernel(x, xs). This one is not symmetric."""
+    # keeps: query-first
     x, xs = torch.zeros(1, 1, dtype=F64), torch.tensor([[-1.0], [1.0]], dtype=F64)
     ys = torch.tensor([[1.0], [0.0]], dtype=F64)
     got = tensor(kernel_regression(x, xs, ys, lopsided_kernel), "the estimate", shape=(1, 1)).item()
@@ -56,9 +59,60 @@ def test_query_first(kernel_regression):
 @explain.case
 def test_attention_kernel(attention_kernel):
     """attention_kernel(d) on two vectors gives one number, and grows with their dot product over sqrt(d)."""
+    # keeps: attention-kernel, one-number
     kernel = attention_kernel(4)
     q = torch.tensor([1.0, 2.0, 0.0, -1.0], dtype=F64)
     near, far = torch.tensor([2.0, 1.0, 0.0, 0.0], dtype=F64), torch.tensor([0.0, 0.0, 1.0, 0.0], dtype=F64)
     high, low = (number(kernel(q, k), "the kernel of two vectors") for k in (near, far))
     check(high > 0 and low > 0, f"kernels are positive, yours gives {high:.4g} and {low:.4g}")
     same(high / low, math.exp(4 / 2), "the ratio of two kernel values with q . k = 4 and 0")
+
+
+@explain.case
+def test_any_shape(kernel_regression, rng):
+    """T, S, D and Dv may all differ, the dtype is kept: against two loops."""
+    # keeps: regression, shapes, query-first
+    for dtype in (F64, torch.float32):
+        x, xs, ys = (torch.randn(*shape, generator=rng, dtype=dtype) for shape in ((3, 2), (5, 2), (5, 4)))
+        rows = []
+        for a in x:
+            K = torch.stack([lopsided_kernel(a, b) for b in xs])
+            rows.append((K[:, None] * ys).sum(0) / K.sum())
+        got = tensor(kernel_regression(x, xs, ys, lopsided_kernel), "the estimate", shape=(3, 4), dtype=dtype)
+        same(got, torch.stack(rows), "the estimate")
+    x, xs, ys = x[:1], xs[:1], ys[:1]
+    same(kernel_regression(x, xs, ys, gaussian_kernel), ys, "the estimate from a single point")
+
+
+@explain.case
+def test_it_is_attention(kernel_regression, attention_kernel, rng):
+    """With attention_kernel(d) the regression is attention: softmax(x . xs / sqrt(d)) ys."""
+    # keeps: attention-kernel, broadcasts
+    x, xs, ys = (torch.randn(*shape, generator=rng, dtype=F64) for shape in ((4, 9), (6, 9), (6, 2)))
+    expected = torch.softmax(x @ xs.T / 3, -1) @ ys
+    same(kernel_regression(x, xs, ys, attention_kernel(9)), expected, "the estimate", rtol=1e-6, atol=1e-8)
+
+
+@explain.case
+def test_kernel_normalises_nothing(attention_kernel, rng):
+    """The kernel of a pair does not depend on the other pairs, and broadcasts over leading axes."""
+    # keeps: broadcasts, one-number, no-normalising
+    kernel = attention_kernel(3)
+    a, b = torch.randn(2, 1, 3, generator=rng, dtype=F64), torch.randn(4, 3, generator=rng, dtype=F64)
+    grid = tensor(kernel(a, b), "the kernel of [2, 1, 3] and [4, 3]", shape=(2, 4))
+    alone = torch.stack([torch.stack([torch.as_tensor(kernel(u, w)) for w in b]) for u in a[:, 0]])
+    same(grid, alone.to(F64), "the kernel of many pairs, against one pair at a time", rtol=1e-6)
+
+
+@explain.case
+def test_what_learns(kernel_regression, rng):
+    """Points, values and queries all get the gradient of the formula."""
+    # keeps: gradients
+    leaves = [torch.randn(*shape, generator=rng, dtype=F64).requires_grad_() for shape in ((2, 3), (4, 3), (4, 2))]
+    kernel_regression(*leaves, gaussian_kernel).square().sum().backward()
+    others = [leaf.detach().clone().requires_grad_() for leaf in leaves]
+    K = gaussian_kernel(others[0][:, None], others[1][None])
+    (K @ others[2] / K.sum(-1, keepdim=True)).square().sum().backward()
+    for name, got, right in zip(("x", "xs", "ys"), leaves, others, strict=True):
+        check(got.grad is not None, f"{name} gets no gradient: is something detached?")
+        same(got.grad, right.grad, f"the gradient of {name}", rtol=1e-5, atol=1e-8)

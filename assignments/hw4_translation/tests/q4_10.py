@@ -5,7 +5,7 @@
 from course_utils.checking.compare import check, number
 from course_utils.data import EOS
 from course_utils.hw4.decoding_weights import lively_weights, put_weights
-from course_utils.hw4.translation import SIZES, vocabularies
+from course_utils.hw4.translation import SIZES, bleu, chrf, exact_match, vocabularies
 from course_utils.notebook.grader import Explainer
 
 OK_FORMAT = False
@@ -48,6 +48,7 @@ def _scores(evaluate_translation, Transformer, pairs):
 @explain.case
 def test_all_right(evaluate_translation, Transformer):
     """Where all four translations are the references, exact is 1, and BLEU and chrF are 100."""
+    # keeps: keys, greedy
     got = _scores(evaluate_translation, Transformer, _pairs())
     for key, expected in (("exact", 1.0), ("bleu", 100.0), ("chrf", 100.0)):
         check(abs(got[key] - expected) < 1e-3, f"{key} is {got[key]:.4f}, expected {expected:g}")
@@ -56,7 +57,37 @@ def test_all_right(evaluate_translation, Transformer):
 @explain.case
 def test_half_right(evaluate_translation, Transformer):
     """Where two of four references differ from the translations, exact is a half, and the others lie between."""
+    # keeps: exact
     got = _scores(evaluate_translation, Transformer, _pairs((1, 2)))
     check(abs(got["exact"] - 0.5) < 1e-3, f"exact is {got['exact']:.4f}, expected 0.5: a share from 0 to 1")
     for key in ("bleu", "chrf"):
         check(10 < got[key] < 99, f"{key} is {got[key]:.4f}, expected one between 10 and 99: scores from 0 to 100")
+
+
+def _expected(pairs):
+    said = [b for _, b in _pairs()]
+    references = [b for _, b in pairs]
+    return {"exact": exact_match(said, references), "bleu": bleu(said, references), "chrf": chrf(said, references)}
+
+
+@explain.case
+def test_scores_of_words(evaluate_translation, Transformer):
+    """BLEU and chrF are those of the words of the whole set, outputs against references, by `bleu` and `chrf`."""
+    # keeps: bleu, chrf, exact, greedy
+    shorter = [(a, b[:-1]) for a, b in _pairs()]
+    longer = [(a, [*b, "und", "ein"]) for a, b in _pairs()]
+    for told, pairs in (("two of four are others", _pairs((0, 3))), ("all are shorter", shorter), ("longer", longer)):
+        got, expected = _scores(evaluate_translation, Transformer, pairs), _expected(pairs)
+        for key in expected:
+            check(abs(got[key] - expected[key]) < 1e-3, f"where of the references {told}: {key} is {got[key]:.4f}, "
+                  f"expected {expected[key]:.4f}")
+
+
+@explain.case
+def test_asked_without_dropout(evaluate_translation, Transformer):
+    """A model that comes in training mode is asked without its dropout."""
+    # keeps: dropout
+    model = _model(Transformer, dropout=0.5)
+    model.train()
+    exact = number(evaluate_translation(model, _pairs())["exact"], "the score 'exact'")
+    check(abs(exact - 1) < 1e-3, f"for a model in training mode exact is {exact:.4f}, expected 1: was dropout on?")

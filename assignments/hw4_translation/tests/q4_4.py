@@ -9,7 +9,7 @@ from course_utils.notebook.grader import Explainer
 
 OK_FORMAT = False
 name = "q4_4"
-points = 6
+points = 4
 explain = Explainer("q4_4", globals(), rng="torch", hidden_topics=[
     "formula", "published sizes", "rises and falls", "zero"
 ])
@@ -22,6 +22,7 @@ def _rate(noam_rate, step, d_model, warmup):
 @explain.case
 def test_worked_numbers(noam_rate):
     """With d_model = 64 and warmup = 100: 1.25e-4 at step 1, 0.0125 at the peak, 0.00625 at step 400."""
+    # keeps: rate
     for step, expected in ((1, 1.25e-4), (50, 6.25e-3), (100, 1.25e-2), (400, 6.25e-3)):
         same(_rate(noam_rate, step, 64, 100), expected, f"noam_rate({step}, 64, 100)")
 
@@ -29,6 +30,7 @@ def test_worked_numbers(noam_rate):
 @explain.case
 def test_step_zero(noam_rate):
     """At step 0 the rate is finite."""
+    # keeps: zero
     rate = noam_rate(0, 64, 100)
     check(math.isfinite(_rate(noam_rate, 0, 64, 100)), f"noam_rate(0, 64, 100) is {rate}")
 
@@ -36,6 +38,7 @@ def test_step_zero(noam_rate):
 @explain.case
 def test_peak(noam_rate):
     """The rate rises until step `warmup` and falls after it."""
+    # keeps: rate
     rates = [_rate(noam_rate, step, 32, 20) for step in range(1, 60)]
     top = rates.index(max(rates)) + 1
     check(top == 20, f"with warmup = 20 the rate is highest at step {top}")

@@ -4,7 +4,9 @@
 
 import torch
 
+from course_utils.checking.beside import run_beside
 from course_utils.checking.compare import check
+from course_utils.hw4.decoding_runs import decode_and_leave
 from course_utils.hw4.decoding_weights import lively_weights, put_weights
 from course_utils.notebook.grader import Explainer
 
@@ -41,6 +43,7 @@ def _decode(greedy_decode, Transformer, src=SRC, padding=PADDING, eos=EOS, max_l
 @explain.case
 def test_four_sentences(greedy_decode, Transformer):
     """Four sentences that end at different steps: each gets the likeliest tokens up to its own EOS."""
+    # keeps: greedy, form, first-eos
     got = _decode(greedy_decode, Transformer)
     for i, (row, expected) in enumerate(zip(got, EXPECTED, strict=True)):
         check(row == expected, f"sentence {i} gives {row}, expected {expected}")
@@ -49,6 +52,7 @@ def test_four_sentences(greedy_decode, Transformer):
 @explain.case
 def test_number_of_steps(greedy_decode, Transformer):
     """There are at most max_len steps, and the one that gives EOS is one of them."""
+    # keeps: steps
     for max_len in (1, 3, 4):
         got = _decode(greedy_decode, Transformer, max_len=max_len)
         expected = [row[:max_len] for row in EXPECTED]
@@ -58,7 +62,47 @@ def test_number_of_steps(greedy_decode, Transformer):
 @explain.case
 def test_alone(greedy_decode, Transformer):
     """A sentence alone, without padding, gets the same translation as in the batch."""
+    # keeps: rows
     for i in range(4):
         length = int((~PADDING[i]).sum())
         (row,) = _decode(greedy_decode, Transformer, SRC[i : i + 1, :length], PADDING[i : i + 1, :length])
         check(row == EXPECTED[i], f"sentence {i} alone gives {row}, expected {EXPECTED[i]}")
+
+
+@explain.case
+def test_any_token(greedy_decode, Transformer):
+    """BOS and EOS are the numbers that the call says, and BOS is a token like any other once it is the likeliest."""
+    # keeps: greedy, bos-too
+    model = _model(Transformer)
+    for bos, expected in ((0, [7, 2, 6, 0, 0, 0, 4]), (4, [0, 3, 7, 6, 0, 3, 7]), (3, [4, 0, 3, 4, 0, 6, 0])):
+        (row,) = _rows(greedy_decode(model, SRC[:1], PADDING[:1], bos, 5, STEPS), 1)
+        check(row == expected, f"with {bos} for BOS and 5 for EOS the first sentence gives {row}, expected {expected}")
+    got = _decode(greedy_decode, Transformer, eos=4)
+    expected = [[0, 3, 7, 6, 0, 6, 0], [], [0, 7, 2, 7, 2, 7, 2], []]
+    for i in (0, 1, 3):
+        check(got[i] == expected[i], f"with 4 for EOS sentence {i} gives {got[i]}, expected {expected[i]}")
+
+
+@explain.case
+def test_model_stays(greedy_decode, Transformer):
+    """The model comes in evaluation mode and stays in it, with its weights as they were, ready to be trained on."""
+    # keeps: model-stays
+    left = run_beside(decode_and_leave, greedy_decode, _model(Transformer), SRC, PADDING, BOS, EOS, 3)
+    check(not left["woken"], f"afterwards {left['woken'][:1]} is in training mode")
+    check(not left["changed"] and not left["frozen"], "afterwards the model's parameters are others, or want no gradient")
+    check(left["grad"], "afterwards gradients are switched off everywhere: use torch.no_grad() around your own work alone")
+
+
+@explain.case
+def test_no_mask_or_more_of_it(greedy_decode, Transformer):
+    """None for src_padding means that nothing is padding; what stands in the padding, or how much, is not noticed."""
+    # keeps: none-mask, not-noticed
+    for src in (SRC[:1], SRC[3:, :4]):
+        nothing = torch.zeros_like(src, dtype=torch.bool)
+        a, b = (_decode(greedy_decode, Transformer, src, mask) for mask in (None, nothing))
+        check(a == b, f"without a mask you get {a}, and with a mask of False {b}")
+    expected = _decode(greedy_decode, Transformer)
+    other = _decode(greedy_decode, Transformer, torch.where(PADDING, (SRC + 4) % 6, SRC))
+    check(other == expected, f"other tokens in the padding change the result from {expected} to {other}")
+    more = _decode(greedy_decode, Transformer, torch.cat([SRC, SRC[:, :2]], 1), torch.cat([PADDING, PADDING[:, :2] | True], 1))
+    check(more == expected, f"more padding changes the result from {expected} to {more}")

@@ -6,7 +6,7 @@ import torch
 
 from course_utils.checking.beside import run_beside
 from course_utils.checking.compare import check
-from course_utils.hw4.decoding_runs import decoding_work, encoder_rows
+from course_utils.hw4.decoding_runs import decode_and_leave, decoding_work, encoder_rows
 from course_utils.hw4.decoding_weights import lively_weights, put_weights
 from course_utils.notebook.grader import Explainer
 
@@ -44,6 +44,7 @@ def _decode(cached_greedy_decode, Transformer, src=SRC, padding=PADDING, eos=EOS
 @explain.case
 def test_four_sentences(cached_greedy_decode, Transformer):
     """Four sentences that end at different steps: the same tokens as without a cache."""
+    # keeps: same-output
     got = _decode(cached_greedy_decode, Transformer)
     for i, (row, expected) in enumerate(zip(got, EXPECTED, strict=True)):
         check(row == expected, f"sentence {i} gives {row}, expected {expected}")
@@ -52,6 +53,7 @@ def test_four_sentences(cached_greedy_decode, Transformer):
 @explain.case
 def test_number_of_steps(cached_greedy_decode, Transformer):
     """There are at most max_len steps, and the one that gives EOS is one of them."""
+    # keeps: same-output
     for max_len in (1, 3, 4):
         got = _decode(cached_greedy_decode, Transformer, max_len=max_len)
         expected = [row[:max_len] for row in EXPECTED]
@@ -61,6 +63,7 @@ def test_number_of_steps(cached_greedy_decode, Transformer):
 @explain.case
 def test_alone(cached_greedy_decode, Transformer):
     """A sentence alone, without padding, gets the same translation as in the batch."""
+    # keeps: same-output, rows
     for i in range(4):
         length = int((~PADDING[i]).sum())
         (row,) = _decode(cached_greedy_decode, Transformer, SRC[i : i + 1, :length], PADDING[i : i + 1, :length])
@@ -70,6 +73,7 @@ def test_alone(cached_greedy_decode, Transformer):
 @explain.case
 def test_encoder_runs_once(cached_greedy_decode, Transformer):
     """Counted: each of the four sentences goes through the encoder once."""
+    # keeps: encoder-once
     rows = run_beside(encoder_rows, cached_greedy_decode, _model(Transformer), SRC, PADDING, BOS, EOS, STEPS)[1]
     check(max(rows) <= 4, f"{max(rows)} sentences went through a layer of the encoder, and four were given")
 
@@ -77,9 +81,47 @@ def test_encoder_runs_once(cached_greedy_decode, Transformer):
 @explain.case
 def test_work(cached_greedy_decode, Transformer):
     """Counted: the 24th token costs about as much as the 8th, and not three times as much."""
+    # keeps: linear
     early, late = _costs(cached_greedy_decode, Transformer)
     check(late <= 2 * early, f"a token around step 8 costs {early:,.0f} operations, one around step 24 {late:,.0f}: "
           "what is computed again that the cache could have kept?")
+
+
+@explain.case
+def test_two_layers(cached_greedy_decode, Transformer):
+    """With two layers, each with a cache and with keys of the memory of its own, it is the same as without a cache."""
+    # keeps: same-output
+    for seed, expected in (
+        (80, [[7, 6, 5], [3, 0, 3, 0, 3, 0, 3], [1, 6, 6, 6, 7, 0, 7], [6, 7, 0, 7, 0, 4, 7]]),
+        (53, [[5, 7, 5, 5, 5, 7, 5], [0, 7, 3, 7], [0, 0, 0, 0, 0, 0, 0], [5, 6, 5, 5, 6, 6, 6]]),
+    ):
+        got = _two_layers(cached_greedy_decode, Transformer, seed)
+        check(got == expected, f"with two layers you get {got}, expected {expected}: what do the layers share?")
+
+
+@explain.case
+def test_model_stays(cached_greedy_decode, Transformer):
+    """The model comes in evaluation mode and stays in it, with its weights as they were, ready to be trained on."""
+    # keeps: model-stays
+    left = run_beside(decode_and_leave, cached_greedy_decode, _model(Transformer), SRC, PADDING, BOS, EOS, 3)
+    check(not left["woken"], f"afterwards {left['woken'][:1]} is in training mode")
+    check(not left["changed"] and not left["frozen"], "afterwards the model's parameters are others, or want no gradient")
+    check(left["grad"], "afterwards gradients are switched off everywhere: use torch.no_grad() around your own work alone")
+
+
+@explain.case
+def test_no_mask_or_more_of_it(cached_greedy_decode, Transformer):
+    """None for src_padding means that nothing is padding; what stands in the padding, or how much, is not noticed."""
+    # keeps: none-mask, not-noticed
+    for src in (SRC[:1], SRC[3:, :4]):
+        nothing = torch.zeros_like(src, dtype=torch.bool)
+        a, b = (_decode(cached_greedy_decode, Transformer, src, mask) for mask in (None, nothing))
+        check(a == b, f"without a mask you get {a}, and with a mask of False {b}")
+    expected = _decode(cached_greedy_decode, Transformer)
+    other = _decode(cached_greedy_decode, Transformer, torch.where(PADDING, (SRC + 4) % 6, SRC))
+    check(other == expected, f"other tokens in the padding change the result from {expected} to {other}")
+    more = _decode(cached_greedy_decode, Transformer, torch.cat([SRC, SRC[:, :2]], 1), torch.cat([PADDING, PADDING[:, :2] | True], 1))
+    check(more == expected, f"more padding changes the result from {expected} to {more}")
 
 
 def _costs(cached_greedy_decode, Transformer):
@@ -96,3 +138,9 @@ def _costs(cached_greedy_decode, Transformer):
           "the tokens are others where the work is counted")
     flops = [work["flops"] for work in found]
     return (flops[1] - flops[0]) / 4, (flops[3] - flops[2]) / 4
+
+
+def _two_layers(cached_greedy_decode, Transformer, seed):
+    sizes = (*SIZES[:-1], 2)
+    model = put_weights(Transformer(*sizes), lively_weights(seed, *sizes))
+    return _rows(cached_greedy_decode(model, SRC, PADDING, BOS, EOS, STEPS))

@@ -63,6 +63,7 @@ def _run(head, x, padding=None):
 @explain.case
 def test_names_and_shape(MAPHead):
     """The parts have their names and shapes; tokens [B, N, D] become one vector [B, D] for each image."""
+    # keeps: parts, shape
     check(_run(_module(MAPHead), _x()).isfinite().all(), "the output is not finite")
     _run(_module(MAPHead, ratio=2), _x(1))
 
@@ -70,6 +71,7 @@ def test_names_and_shape(MAPHead):
 @explain.case
 def test_no_opinion(MAPHead):
     """With a zero query all tokens weigh the same; with a zero fc2 what the attention gives is the result."""
+    # keeps: probe, no-residual
     w = _weights(attn__q_proj__weight=torch.zeros(D, D, dtype=F64), attn__q_proj__bias=torch.zeros(D, dtype=F64),
                  mlp__fc2__weight=torch.zeros(D, 4 * D, dtype=F64), mlp__fc2__bias=torch.zeros(D, dtype=F64))
     x = _x()
@@ -81,6 +83,7 @@ def test_no_opinion(MAPHead):
 @explain.case
 def test_reordered_tokens(MAPHead):
     """The order of the tokens makes no difference; the tokens themselves and the probe do."""
+    # keeps: probe
     head, x = _module(MAPHead), _x()
     before = _run(head, x)
     same(_run(head, x[:, [3, 0, 4, 1, 2]]), before, "the output for reordered tokens")
@@ -92,6 +95,7 @@ def test_reordered_tokens(MAPHead):
 @explain.case
 def test_real_tokens_alone(MAPHead):
     """Padded tokens (True) have no influence: a row gives the same as its real tokens alone."""
+    # keeps: padding
     head, x = _module(MAPHead), _x()
     got = _run(head, x, PADDING)
     for row in range(3):
@@ -102,6 +106,7 @@ def test_real_tokens_alone(MAPHead):
 @explain.case
 def test_details(MAPHead):
     """One number by hand: the norm's eps is 1e-6 and the GELU is the one approximated by tanh."""
+    # keeps: norm, mlp, residual
     zero, eye = torch.zeros(D, D, dtype=F64), torch.eye(D, dtype=F64)
     w = {name: torch.zeros_like(value) for name, value in _weights(1).items()}
     small = 1e-3 * torch.tensor([1.0, -1, 1, -1, 1, -1], dtype=F64)  # mean 0, variance 1e-6

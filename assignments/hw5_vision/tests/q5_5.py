@@ -85,6 +85,7 @@ def _run(vit, images):
 @explain.case
 def test_names_and_shape(ViT):
     """Images [B, C, H, W] give logits [B, n_classes]; names and shapes are those of the table, for each pool."""
+    # keeps: parts, shape, cls-only, map-only
     for pool in POOLS:
         vit = _module(ViT, pool)
         _run(vit, _images())
@@ -95,6 +96,7 @@ def test_names_and_shape(ViT):
 @explain.case
 def test_unknown_pool(ViT):
     """A pool that is none of "cls", "gap", "map" is a ValueError."""
+    # keeps: unknown-pool
     expect_value_error('ViT with pool="max"', ViT, *SIZES, pool="max")
 
 
@@ -110,6 +112,7 @@ def _idle(pool):
 @explain.case
 def test_class_token_with_idle_layers(ViT):
     """Layers that add nothing leave the class token as it is: the logits are head(norm(cls)), whatever the image."""
+    # keeps: cls, norm
     w = _idle("cls")
     got = _run(_module(ViT, "cls", w), _images())
     expected = F.linear(F.layer_norm(w["cls"][:, 0], (D,), w["norm.weight"], w["norm.bias"]), w["head.weight"],
@@ -120,6 +123,7 @@ def test_class_token_with_idle_layers(ViT):
 @explain.case
 def test_average_with_idle_layers(ViT):
     """With idle layers and a black image the average is that of norm(proj's bias + positions)."""
+    # keeps: gap, norm, positions
     w = _idle("gap")
     got = _run(_module(ViT, "gap", w), torch.zeros(2, C, SIDE, SIDE, dtype=F64))
     tokens = F.layer_norm(w["embed.proj.bias"] + w["positions"], (D,), w["norm.weight"], w["norm.bias"])  # [1, N, D]
@@ -130,6 +134,7 @@ def test_average_with_idle_layers(ViT):
 @explain.case
 def test_images_of_another_size(ViT):
     """Images of another size, square or not, give logits too, and their content and its place count."""
+    # keeps: other-sizes
     for pool in POOLS:
         vit = _module(ViT, pool)
         for H, W in ((8, 8), (4, 10), (2, 2)):
@@ -139,3 +144,74 @@ def test_images_of_another_size(ViT):
             check((before[0] - before[1]).abs().max() > 1e-6, f"different images of {H} x {W} have the same logits")
         turned = (_run(vit, _images(4, 10).flip(3)) - _run(vit, _images(4, 10))).abs().max()
         check(turned > 1e-6, "a mirrored image has the same logits")
+
+
+@explain.case
+def test_map_with_idle_layers(ViT, MAPHead):
+    """With idle layers the MAP head gets norm(tokens), and the logits are head of what it gives; it has n_heads heads."""
+    # keeps: map, norm, map-only
+    w = _idle("map")
+    vit = _module(ViT, "map", w)
+    images = _images()
+    tokens = F.layer_norm(_tokens(images, w), (D,), w["norm.weight"], w["norm.bias"])
+    own = MAPHead(D, H)
+    own.double()
+    own.load_state_dict({**own.state_dict(), **{name.removeprefix("map_head."): value for name, value in w.items()
+                                                if name.startswith("map_head.")}})
+    expected = F.linear(own(tokens), w["head.weight"], w["head.bias"])
+    same(_run(vit, images), expected, "the logits, against head(map_head(norm(tokens)))")
+
+
+def _tokens(images, w):
+    """The embedded patches plus positions, square by square."""
+    rows, cols = images.shape[-2] // P, images.shape[-1] // P
+    squares = [images[:, :, P * r : P * r + P, P * c : P * c + P].flatten(1) for r in range(rows) for c in range(cols)]
+    return F.linear(torch.stack(squares, 1), w["embed.proj.weight"], w["embed.proj.bias"]) + w["positions"]
+
+
+@explain.case
+def test_every_layer(ViT):
+    """All n_layers layers are used, each with weights of its own; nothing drops, so training mode gives the same."""
+    # keeps: layers
+    for pool in POOLS:
+        vit = _module(ViT, pool)
+        before = _run(vit, _images())
+        vit.train()
+        same(_run(vit, _images()), before, f'the logits with pool="{pool}" in training mode: there is no dropout')
+        for i in range(LAYERS):
+            weights = _weights(pool, len(_hidden(vit)))
+            weights[f"layers.{i}.ff.fc2.bias"] = weights[f"layers.{i}.ff.fc2.bias"] + torch.arange(D, dtype=F64)
+            moved = (_run(_module(ViT, pool, weights), _images()) - before).abs().max()
+            check(moved > 1e-6, f'with pool="{pool}" the weights of layer {i} have no influence: does every place of '
+                  "the list have a layer of its own?")
+
+
+def _hidden(vit):
+    return vit.state_dict().get("map_head.mlp.fc1.bias", range(4 * D))
+
+
+@explain.case
+def test_positions_of_another_grid(ViT, resize_positions):
+    """Images of another size get `resize_positions(positions, own grid, their grid)`, rows first, anew in every call."""
+    # keeps: other-sizes, divides, positions
+    w = _idle("gap")
+    vit = _module(ViT, "gap", w)
+    for H, W in ((4, 10), (8, 6), (SIDE, SIDE)):
+        _same_black(vit, w, resize_positions, H, W)
+    w["positions"] = -2 * w["positions"]
+    vit.load_state_dict({**vit.state_dict(), "positions": w["positions"]})  # as training would change them
+    _same_black(vit, w, resize_positions, 4, 10)
+    for H, W in ((5, 6), (6, 7)):
+        expect_value_error(f"a ViT with patches of {P} on images of {H} x {W}", vit, _images(H, W))
+
+
+def _same_black(vit, w, resize_positions, H, W):
+    """A black image's average is that of norm(bias + its positions), each weighed by its place."""
+    places = resize_positions(w["positions"], (SIDE // P, SIDE // P), (H // P, W // P))
+    square = torch.zeros(1, C, H, W, dtype=F64)
+    square[0, :, :P, -P:] = 3.0  # the last square of the first row is white
+    tokens = w["embed.proj.bias"] + places.clone()
+    tokens[:, W // P - 1] += F.linear(torch.full((1, C * P * P), 3.0, dtype=F64), w["embed.proj.weight"])
+    tokens = F.layer_norm(tokens, (D,), w["norm.weight"], w["norm.bias"])
+    same(_run(vit, square), F.linear(tokens.mean(1), w["head.weight"], w["head.bias"]), f"the logits of an image of "
+         f"{H} x {W} with one white square, the layers adding nothing")

@@ -7,7 +7,7 @@ import torch
 
 from course_utils.checking.beside import run_beside
 from course_utils.checking.compare import check, same, tensor
-from course_utils.hw5.attention_runs import made_audible
+from course_utils.hw5.attention_runs import look_and_leave, made_audible, probe_weights
 from course_utils.notebook.grader import Explainer
 
 OK_FORMAT = False
@@ -63,6 +63,7 @@ def _look(map_attention, vit, images):
 @explain.case
 def test_rollout_by_hand(attention_rollout):
     """Two layers of two tokens, by hand: row 0 is (0.75, 0.25)."""
+    # keeps: order, row
     got = tensor(attention_rollout(BY_HAND), "the rollout of two layers [1, 1, 2, 2]", (1, 2), F64)
     check(not torch.allclose(got, torch.tensor([[0.8125, 0.1875]], dtype=F64)), "the layers are chained the wrong way "
           "round: later layers come from the left")
@@ -72,6 +73,7 @@ def test_rollout_by_hand(attention_rollout):
 @explain.case
 def test_rollout_sums_to_one(attention_rollout):
     """[B, N] for any number of layers and heads; each row sums to 1; weights that stay in place give token 0 alone."""
+    # keeps: rollout, half
     for n in (1, 2, 4):
         got = tensor(attention_rollout(_layers(n)), f"the rollout of {n} layers", (2, 4), F64)
         same(got.sum(-1), torch.ones(2, dtype=F64), f"the sum of each row after {n} layers")
@@ -83,6 +85,7 @@ def test_rollout_sums_to_one(attention_rollout):
 @explain.case
 def test_map_attention_looks(map_attention, ViT):
     """The weights of each image sum to 1, at other sizes too; a probe that asks nothing looks everywhere alike."""
+    # keeps: map, other-sizes
     for images in (_images(), _images(4, 10)):
         got = _look(map_attention, _model(ViT), images)
         same(got.sum(-1), torch.ones(3, dtype=F64), "the sum of each image's weights")
@@ -95,7 +98,48 @@ def test_map_attention_looks(map_attention, ViT):
 @pytest.mark.weight(0.5)
 def test_map_attention_form(map_attention, ViT):
     """map_attention gives weights per image and patch, for each head or their mean, and the model stays as it was."""
+    # keeps: map, as-before
     vit, images = _model(ViT), _images()
     before = vit(images)
     _look(map_attention, vit, images)
     same(vit(images), before, "the logits of the model after map_attention")
+
+
+@explain.case
+def test_rollout_of_heads(attention_rollout):
+    """In each layer all heads count alike: three heads give what their mean gives, and so do the same heads reordered."""
+    # keeps: heads, rollout
+    layers = _layers(3)
+    mean = [layer.mean(1, keepdim=True) for layer in layers]
+    same(attention_rollout(layers), attention_rollout(mean), "the rollout of three heads, against that of their mean")
+    same(attention_rollout([layer.flip(1) for layer in layers]), attention_rollout(layers), "the heads in another order")
+    A, B = mean[0][:, 0], mean[1][:, 0]
+    eye = torch.eye(4, dtype=F64)
+    same(attention_rollout(layers[:2]), ((B + eye) / 2 @ (A + eye) / 2)[:, 0], "row 0 of (A_2 + I) / 2 (A_1 + I) / 2")
+    same(attention_rollout([layer[1:] for layer in layers]), attention_rollout(layers)[1:], "an image without the others")
+
+
+@explain.case
+def test_what_the_probe_sees(map_attention, ViT):
+    """The weights are those of the MAP head's own probe on the normed tokens of the top, for each image by itself."""
+    # keeps: map
+    vit, images = _model(ViT), _images()
+    got = _look(map_attention, vit, images)
+    expected = run_beside(probe_weights, vit, images)
+    same(got, expected, "the weights, against those that the model's map_head.attn uses in forward")
+    same(_look(map_attention, vit, images[1:2]), got[1:2], "the weights of one image alone")
+
+
+@explain.case
+def test_left_as_it_was(map_attention, ViT):
+    """After map_attention the model has its hooks, its mode and its gradients as before, and can be trained."""
+    # keeps: as-before
+    left = run_beside(look_and_leave, map_attention, _model(ViT), _images())
+    check(left["hooks"] == 0, "a hook of yours is still in the model: take it away")
+    check(not left["deaf"], f"{left['deaf'][:1]} has lost a hook of other people: remove your own by its handle")
+    check(not left["modes"], f"the model came in training mode, and {left['modes'][:1]} is in evaluation mode now")
+    check(not left["woken"], f"the model came in evaluation mode, and {left['woken'][:1]} is in training mode now")
+    check(not left["frozen"] and not left["thawed"], "afterwards other parameters want a gradient than before")
+    check(left["grad"], "afterwards gradients are switched off everywhere: use `with torch.no_grad():`")
+    check(not left["slopes"], "afterwards the gradients that the parameters had are others")
+    check(not left["replaced"], f"{left['replaced'][:1]} is not the part that it was")

@@ -264,7 +264,8 @@ def trees(problem):
 
 
 FILLED = {"filled": 1, "filled from twice as many": 2, "filled, every end counts": None}
-BEAMS = ("plain", "shrinking", *FILLED, "ended ones stay, by sum", "ended ones stay, by score")  # all of them are right
+STAY = ("ended ones stay, by sum", "ended ones stay, by score")  # in their places, until better ones take them
+BEAMS = ("plain", "shrinking", *FILLED, *STAY, *(f"{kind}, and may be lost" for kind in STAY))  # all of them are right
 
 
 def beam(tree, eos, max_len, width, length_penalty, kind="plain"):

@@ -54,7 +54,9 @@ class Model(nn.Module):
         return self.norm(x) @ self.embed.weight.T
 
 
-def trained(model: nn.Module, loader: Any, optimizer: torch.optim.Optimizer | None = None, rate: float = 0.1) -> list[float]:
+def trained(
+    model: nn.Module, loader: Any, optimizer: torch.optim.Optimizer | None = None, rate: float = 0.1
+) -> list[float]:
     """Train a model; the loss of each step."""
     optimizer = optimizer or torch.optim.SGD(model.parameters(), rate)
     losses = []

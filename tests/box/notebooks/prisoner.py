@@ -266,3 +266,29 @@ def train():
 
 def ask():
     return input("? ")
+
+
+def page_cache():
+    """What would tell which pages of a file are in memory, and read a file as honest code does."""
+    descriptor = os.open(os.__file__, os.O_RDONLY)
+    libc = ctypes.CDLL(None, use_errno=True)
+
+    def mincore():
+        view = mmap.mmap(-1, 4096, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        start = ctypes.addressof(ctypes.c_char.from_buffer(view))
+        seen = (ctypes.c_ubyte * 1)()
+        if libc.mincore(ctypes.c_void_p(start), ctypes.c_size_t(4096), seen):
+            raise OSError(ctypes.get_errno(), "mincore")
+        return "told"
+
+    def preadv2(flags):
+        return os.preadv(descriptor, [bytearray(8)], 0, flags)
+
+    found = {
+        "mincore": outcome(mincore),
+        "no wait": outcome(lambda: preadv2(os.RWF_NOWAIT)),
+        "evict": outcome(lambda: os.posix_fadvise(descriptor, 0, 4096, os.POSIX_FADV_DONTNEED)),
+        "read": outcome(lambda: preadv2(0)),
+    }
+    os.close(descriptor)
+    return found

@@ -176,3 +176,40 @@ def goes_on_afterwards(q, k, v, mask):
 
     threading.Thread(target=later).start()
     return out
+
+
+def many_large(q, k, v, mask):
+    return [q.new_zeros(2**20) + i for i in range(12)]
+
+
+def reads_two_as_one(q, k, v, mask):
+    return q * len(q.flatten().view(torch.complex128).tolist())
+
+
+def reads_means(q, k, v, mask):
+    mean, var = q.new_zeros(q.numel()), q.new_ones(q.numel())
+    torch.native_batch_norm(q.reshape(1, -1, 1).expand(1, -1, 2), None, None, mean, var, True, 1.0, 1e-5)
+    return q * len(mean.tolist())
+
+
+def owns_what_it_likes(q, k, v, mask):
+    return q.teller.own(torch.zeros(q.shape, dtype=q.dtype, device="cpu") + 0.5)
+
+
+def brings_in_a_run(q, k, v, mask):
+    from autograder.box import wire
+
+    made = q.teller._exchange(["run", "clone", "default", [wire.numbers(torch.zeros(1000))], {}, []])
+    return q * made
+
+
+def changes_and_forgets(q, k, v, mask):
+    q.mul_(2)
+    q.teller._gone.append(q.number)
+    torch.zeros(1, device=q.device) + 1
+    return k
+
+
+def reads_one_row(q):
+    q[0, 0].tolist()
+    return q

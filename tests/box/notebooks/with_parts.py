@@ -120,8 +120,15 @@ def spied():
             if isinstance(thing, str | bytes) or type(thing).__name__ == "code":
                 seen.append(repr(getattr(thing, "co_consts", thing)))
             elif isinstance(thing, dict | list | tuple):
-                seen.append(repr([item for item in (thing.values() if isinstance(thing, dict) else thing)
-                                  if isinstance(item, str)]))
+                seen.append(
+                    repr(
+                        [
+                            item
+                            for item in (thing.values() if isinstance(thing, dict) else thing)
+                            if isinstance(item, str)
+                        ]
+                    )
+                )
         except Exception:
             continue
     seen += [repr(frame.f_locals) for frame in sys._current_frames().values()]

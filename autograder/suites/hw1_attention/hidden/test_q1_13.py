@@ -1,92 +1,116 @@
-"""Hidden checks of q1_13: first_false_line."""
+"""Hidden checks of q1_13: repairs."""
 
 import math
 
 import pytest
 import torch
 
-from course_utils.checking.compare import check, number, same
-from course_utils.hw1.spot_the_error import DERIVATION
+from autograder.suites.causes import same_or_because
+from course_utils.checking.compare import check, same
+from course_utils.hw1.spot_the_error import DERIVATIONS, departs, draw
 
 F64 = torch.float64
+CLOSE = {"rtol": 1e-6, "atol": 1e-8, "dtype": False}
+FALSE = {"variance": "closed", "copy": "pooled", "longer_key": "wins", "shuffled_tokens": "cancelled",
+         "sensitive": "saturated"}
 
 
-def _draw(rng, d):
-    mu = 1.5 * torch.randn(d, generator=rng, dtype=F64) + 0.4
-    return mu, 0.5 + 0.3 * torch.rand(1, generator=rng, dtype=F64).item()
+def _answer(repairs):
+    got = repairs()
+    check(isinstance(got, dict), "repairs returns a dict: the name of a derivation -> (line, repaired)")
+    for name, entry in got.items():
+        check(name in DERIVATIONS, f"{name!r} is none of the derivations: {', '.join(DERIVATIONS)}")
+        check(isinstance(entry, (tuple, list)) and len(entry) == 2, f"{name} has a pair: (line, repaired)")
+    return got
 
 
-def _variance(mu, sigma):
-    """The variance of q . k from the moments of each product of entries."""
-    return sum((float(m) ** 2 + sigma**2) ** 2 - float(m) ** 4 for m in mu)
-
-
-def _answer(first_false_line):
-    got = first_false_line()
-    check(isinstance(got, (tuple, list)) and len(got) == 2, "first_false_line returns the pair (index, repaired)")
-    check(callable(got[1]), "the second part is the repaired line, a function of (mu, sigma)")
-    return number(got[0], "the index"), got[1]
-
-
-def _repaired(first_false_line, mu, sigma, rtol=1e-6):
-    got, expected = number(_answer(first_false_line)[1](mu, sigma), "the repaired line"), _variance(mu, sigma)
-    for i, line in enumerate(DERIVATION):
-        false = number(line(mu, sigma), f"line {i}")
-        differs = not math.isclose(false, expected, rel_tol=1e-3)
-        check(not (differs and math.isclose(got, false, rel_tol=1e-5)), f"your repaired line equals line {i} as it "
-              "stands, which is false")
-    same(got, expected, f"the repaired line at d = {len(mu)}, sigma = {sigma:.3g}", rtol=rtol)
+def _repaired(repairs, name):
+    """The function for one derivation, where the right one is blamed."""
+    got = _answer(repairs)
+    check(name in got, f"you let {name} stand, and it has a false line")
+    check(callable(got[name][1]), f"the second part of {name} is a function of the derivation's arguments")
+    return got[name][1]
 
 
 @pytest.mark.weight(3)
-def test_index(first_false_line, rng):
-    """The index, counted from 0, is that of the first line that is not the variance of q . k."""
-    index = _answer(first_false_line)[0]
-    mu, sigma = _draw(rng, 4)
-    true = [math.isclose(number(line(mu, sigma), "a line"), _variance(mu, sigma), rel_tol=1e-6) for line in DERIVATION]
-    expected = true.index(False)
-    check(index != expected + 1, f"lines count from 0, and line {index:g} is not the first false one: do you count "
-          "from 1?")
-    if index in range(len(true)) and true[int(index)]:
-        check(False, f"line {index:g} is true: put numbers into it and into the line before")
-    check(index == expected, f"the index is {index:g}, and that is not the first false line")
+def test_first_false_lines(repairs, rng):
+    """For each false derivation the first line that departs is named."""
+    got = _answer(repairs)
+    for name, right in FALSE.items():
+        check(name in got, f"you let {name} stand, and it has a false line")
+        line, lines = got[name][0], list(DERIVATIONS[name])
+        if line in lines and lines.index(line) < lines.index(right):
+            gap = max(departs(name, line, draw(name, rng)) for _ in range(5))
+            check(False, f"{name}: line {line} is true; it lies {gap:.0e} from the first line")
+        check(line == right, f"{name}: you name {line!r}, and that is not the first false line")
 
 
 @pytest.mark.weight(2)
-def test_repair(first_false_line, rng):
-    """The repaired line is the variance of q . k, at random means and standard deviations."""
-    for d in (3, 5, 8):
-        _repaired(first_false_line, *_draw(rng, d))
-    _repaired(first_false_line, _draw(rng, 4)[0], 1.9)
+def test_what_is_right_is_left_alone(repairs):
+    """No derivation is blamed whose lines are all true."""
+    for name in _answer(repairs):
+        check(name in FALSE, f"every line of {name} is true: put numbers into its lines")
 
 
-def test_repair_agrees_with_the_true_lines(first_false_line, rng):
-    """The repaired line has the value of the true lines before it."""
-    mu, sigma = _draw(rng, 6)
-    got = number(_answer(first_false_line)[1](mu, sigma), "the repaired line")
-    for i in range(3):
-        same(got, number(DERIVATION[i](mu, sigma), f"line {i}"), f"the repaired line, against line {i}", rtol=1e-6)
+@pytest.mark.parametrize("name", FALSE)
+def test_repair(repairs, rng, name):
+    """The repaired line is what the first line says, at random arguments."""
+    repaired, lines = _repaired(repairs, name), DERIVATIONS[name]
+    first, false = next(iter(lines.values())), lines[FALSE[name]]
+    for _ in range(8):
+        point = draw(name, rng)
+        same_or_because(repaired(*point), first(*point), f"{name}: the repaired line",
+                        {"this is the false line as it stands": false(*point)}, **CLOSE)
 
 
-def test_repair_in_special_cases(first_false_line, rng):
-    """Zero means, equal means and a single dimension are right as well."""
-    for mu, sigma in ((torch.zeros(5, dtype=F64), 1.3), (torch.full((4,), 0.8, dtype=F64), 0.6), _draw(rng, 1)):
-        _repaired(first_false_line, mu, sigma)
-
-
-def test_simulation(first_false_line, rng):
-    """The repaired line agrees with 100,000 simulated dot products, to within six standard errors."""
-    mu, sigma = _draw(rng, 3)
+def test_variance_against_dice(repairs, rng):
+    """The repaired variance agrees with 100,000 simulated dot products, and at zero and equal means."""
+    repaired = _repaired(repairs, "variance")
+    mu, sigma = 1.5 * torch.randn(3, generator=rng, dtype=F64) + 0.4, 0.7
     q, k = (mu + sigma * torch.randn(100_000, 3, generator=rng, dtype=F64) for _ in range(2))
     dots = (q * k).sum(-1)
     squares = (dots - dots.mean()).square()
     seen, error = squares.mean().item(), squares.std().item() / 100_000**0.5
-    got = number(_answer(first_false_line)[1](mu, sigma), "the repaired line")
-    check(abs(got - seen) < 6 * error, f"the repaired line is {got:.5g}, but simulation gives {seen:.5g} with a "
-          f"standard error of {error:.2g}")
+    got = float(repaired(mu, sigma))
+    check(abs(got - seen) < 6 * error, f"variance: the repaired line is {got:.5g}, but simulation gives {seen:.5g} "
+          f"with a standard error of {error:.2g}")
+    for means, s in ((torch.zeros(5, dtype=F64), 1.3), (torch.full((4,), 0.8, dtype=F64), 0.6), (mu[:1], 0.9)):
+        expected = sum((m**2 + s**2) ** 2 - m**4 for m in means.tolist())
+        same(repaired(means, s), torch.tensor(expected, dtype=F64), "variance: the repaired line", **CLOSE)
 
 
-def test_float32(first_false_line, rng):
-    """A mean in float32 gives the same number, to the precision of float32."""
-    mu, sigma = _draw(rng, 5)
-    _repaired(first_false_line, mu.float(), sigma, rtol=1e-3)
+def test_longer_key_in_all_three_cases(repairs, rng):
+    """The repaired limit is right where the query and the key point apart, together, and at right angles."""
+    repaired = _repaired(repairs, "longer_key")
+    K = torch.tensor([[1.0, 2.0], [0.5, -1.0], [-2.0, 0.25]], dtype=F64)
+    V = torch.randn(3, 4, generator=rng, dtype=F64)
+    for name, q, weights in (
+        ("q . k_j > 0", [1.0, 0.5], [1.0, 0.0, 0.0]),
+        ("q . k_j < 0", [-1.0, -0.5], [0.0, None, None]),
+        ("q . k_j = 0", [2.0, -1.0], None),
+    ):
+        query = torch.tensor(q, dtype=F64)
+        scores = K @ query
+        if weights is None:
+            expected = scores.softmax(0) @ V
+        elif weights[0] == 1:
+            expected = V[0]
+        else:
+            expected = scores[1:].softmax(0) @ V[1:]
+        same(repaired(query, K, V, 0), expected, f"longer_key: the repaired line where {name}", **CLOSE)
+
+
+def test_other_repairs_at_special_points(repairs, rng):
+    """The other repairs hold at points that are special: one-sided values, every permutation, a tie and a tower."""
+    copied, shuffled, reaction = (_repaired(repairs, name) for name in ("copy", "shuffled_tokens", "sensitive"))
+    V = -torch.rand(4, 3, generator=rng, dtype=F64)
+    same(copied(torch.tensor([-3.0, -1.0, -2.0, -9.0], dtype=F64), V), V[1], "copy: the repaired line", **CLOSE)
+    X, Wq, Wk, Wv = (torch.randn(*shape, generator=rng, dtype=F64) for shape in ((4, 3), (3, 3), (3, 3), (3, 3)))
+    attended = ((X @ Wq) @ (X @ Wk).T / math.sqrt(3)).softmax(-1) @ (X @ Wv)
+    for order in ([0, 1, 2, 3], [1, 0, 2, 3], [3, 0, 1, 2]):
+        P = torch.eye(4, dtype=F64)[order]
+        same(shuffled(X, P, Wq, Wk, Wv), attended[order], f"shuffled_tokens: the repaired line for {order}", **CLOSE)
+    same(reaction(torch.tensor([0.0, 1e-9], dtype=F64)), torch.tensor(0.25, dtype=F64), "sensitive: the repaired line "
+         "at a tie of two", **CLOSE)
+    same(reaction(torch.tensor([30.0, 0.0, 1.0], dtype=F64)), torch.tensor(0.0, dtype=F64), "sensitive: the repaired "
+         "line where one score towers", **CLOSE)

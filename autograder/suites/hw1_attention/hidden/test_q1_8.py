@@ -1,4 +1,4 @@
-"""Hidden checks of q1_8: dot_mean, dot_variance, unit_scale and variance_lines."""
+"""Hidden checks of q1_8: dot_mean, dot_variance, unit_scale and the lines of the derivation."""
 
 import math
 
@@ -44,13 +44,45 @@ def _variance(got, mu, sigma, what):
     same_or_because(number(got, what), _moments(mu, sigma)[1], what, _mistakes(mu, sigma), rtol=1e-6)
 
 
-def _lines(variance_lines, mu, sigma):
-    lines = variance_lines(mu, sigma)
-    if isinstance(lines, torch.Tensor) and lines.ndim == 1:
-        lines = list(lines)
-    check(isinstance(lines, (list, tuple)), "variance_lines returns a list with one number per line")
-    check(len(lines) >= 3, f"the derivation has {len(lines)} lines, at least three are asked for")
-    return [number(line, f"line {i}") for i, line in enumerate(lines)]
+def _discrete(rng, d, outcomes=3):
+    """Laws of d entries: values [d, outcomes] with chances [d, outcomes]; every entry has its own."""
+    values = 2 * torch.randn(d, outcomes, generator=rng, dtype=F64) + 0.5
+    return values, torch.rand(d, outcomes, generator=rng, dtype=F64).add(0.1).softmax(-1)
+
+
+def _raw(law, power):
+    values, chances = law
+    return (chances * values**power).sum(-1)  # [d]
+
+
+def _enumerated(q_law, k_law):
+    """Var(q . k) over all outcomes, by folding the law of the sum with the law of one product after another."""
+    sums, weights = torch.zeros(1, dtype=F64), torch.ones(1, dtype=F64)
+    for values_q, chances_q, values_k, chances_k in zip(*q_law, *k_law, strict=True):
+        products, chances = torch.outer(values_q, values_k).flatten(), torch.outer(chances_q, chances_k).flatten()
+        sums = (sums[:, None] + products).flatten()
+        weights = (weights[:, None] * chances).flatten()
+    mean = (weights * sums).sum()
+    return float((weights * (sums - mean) ** 2).sum())
+
+
+def _wrong_lines(mq, vq, mk, vk):
+    """What known misunderstandings make of a line, in means and variances."""
+    right = (vq * vk + vq * mk**2 + mq**2 * vk).sum().item()
+    dot = (mq @ mk).item()
+    return {
+        "the products of the means are not subtracted": ((vq + mq**2) * (vk + mk**2)).sum().item(),
+        "the square of the whole mean is subtracted, and it has cross terms that the sum of E[q_i^2] E[k_i^2] has not":
+            ((vq + mq**2) * (vk + mk**2)).sum().item() - dot**2,
+        "that is E[(q . k)^2]: the square of the mean is still in it": right + dot**2,
+        "q is held fixed: its own variance never moves the mean given q": (vq * vk + mq**2 * vk).sum().item(),
+        "k is held fixed: its own variance never moves the mean given k": (vq * vk + vq * mk**2).sum().item(),
+        "the variances are multiplied, which is right only for means of 0": (vq * vk).sum().item(),
+        "the term with both variances is missing": (vq * mk**2 + mq**2 * vk).sum().item(),
+        "means and variances have changed places at one factor": (vq * vk + vq * mq**2 + mk**2 * vk).sum().item(),
+        "the letters of k are not used": (vq * vq + 2 * vq * mq**2).sum().item(),
+        "the letters of q are not used": (vk * vk + 2 * vk * mk**2).sum().item(),
+    }
 
 
 def test_mean(dot_mean, rng):
@@ -112,32 +144,72 @@ def test_unit_scale(unit_scale, rng):
 
 
 @pytest.mark.weight(2)
-def test_lines_are_equal(variance_lines, rng):
-    """Every line of the derivation has the same value as the one before it, at several points."""
-    for d in (3, 5, 6):
-        mu, sigma = _draw(rng, d)
-        values = _lines(variance_lines, mu, sigma)
-        for i in range(1, len(values)):
-            check(math.isclose(values[i], values[i - 1], rel_tol=1e-6, abs_tol=1e-9),
-                  f"line {i} is {values[i]:.6g}, but line {i - 1} is {values[i - 1]:.6g}: this step is no equality "
-                  "(lines count from 0)")
-        check(abs(values[0]) > 1e-6, "the lines are zero")
+def test_moments_of_any_laws(variance_from_moments, rng):
+    """The line in raw moments is the variance over all outcomes of discrete entries, each with a law of its own."""
+    for d, outcomes in ((1, 3), (2, 4), (4, 2), (5, 2)):
+        q, k = _discrete(rng, d, outcomes), _discrete(rng, d, outcomes)
+        q1, q2, k1, k2 = _raw(q, 1), _raw(q, 2), _raw(k, 1), _raw(k, 2)
+        got = number(variance_from_moments(q1, q2, k1, k2), "variance_from_moments")
+        same_or_because(got, _enumerated(q, k), f"variance_from_moments at d = {d}",
+                        _wrong_lines(q1, q2 - q1**2, k1, k2 - k1**2), rtol=1e-6)
 
 
 @pytest.mark.weight(2)
-def test_lines_are_the_variance(variance_lines, rng):
-    """Every line of the derivation is the variance of q . k."""
-    for d in (4, 7):
+def test_means_and_variances_of_any_laws(variance_from_means, rng):
+    """The line in means and variances is the variance over all outcomes of discrete entries."""
+    for d, outcomes in ((1, 3), (2, 4), (4, 2), (5, 2)):
+        q, k = _discrete(rng, d, outcomes), _discrete(rng, d, outcomes)
+        mq, mk = _raw(q, 1), _raw(k, 1)
+        letters = mq, _raw(q, 2) - mq**2, mk, _raw(k, 2) - mk**2
+        same_or_because(number(variance_from_means(*letters), "variance_from_means"), _enumerated(q, k),
+                        f"variance_from_means at d = {d}", _wrong_lines(*letters), rtol=1e-6)
+
+
+def test_lines_at_special_letters(variance_from_moments, variance_from_means, rng):
+    """Constant entries, entries of mean 0 and large means are right in both lines as well."""
+    for d in (1, 4):
+        mq, mk = (3 * torch.randn(d, generator=rng, dtype=F64) for _ in range(2))
+        vq, vk = (0.3 + torch.rand(d, generator=rng, dtype=F64) for _ in range(2))
+        zero = torch.zeros(d, dtype=F64)
+        cases = {
+            "q constant": (mq, zero, mk, vk, (mq**2 * vk).sum()), "k constant": (mq, vq, mk, zero, (mk**2 * vq).sum()),
+            "both constant": (mq, zero, mk, zero, zero.sum()), "means of 0": (zero, vq, zero, vk, (vq * vk).sum()),
+            "q of mean 0": (zero, vq, mk, vk, (vq * (vk + mk**2)).sum()),
+        }
+        for name, (a, b, c, e, expected) in cases.items():
+            size = {"rtol": 1e-6, "atol": 1e-6 * float(1 + (a**2 + b) @ (c**2 + e))}
+            got = number(variance_from_moments(a, b + a**2, c, e + c**2), "variance_from_moments")
+            same(got, expected.item(), f"variance_from_moments with {name}", **size)
+            got = number(variance_from_means(a, b, c, e), "variance_from_means")
+            same(got, expected.item(), f"variance_from_means with {name}", **size)
+
+
+@pytest.mark.weight(2)
+def test_lines_meet(variance_from_moments, variance_from_means, dot_variance, rng):
+    """A line gives the next one where their letters are tied: the derivation leads from its start to its end."""
+    for d in (2, 5):
+        mq, mk = (1.5 * torch.randn(d, generator=rng, dtype=F64) + 0.4 for _ in range(2))
+        vq, vk = (0.3 + torch.rand(d, generator=rng, dtype=F64) for _ in range(2))
+        first = number(variance_from_moments(mq, vq + mq**2, mk, vk + mk**2), "variance_from_moments")
+        second = number(variance_from_means(mq, vq, mk, vk), "variance_from_means")
+        same(second, first, "variance_from_means, against variance_from_moments where q2 = vq + mq^2", rtol=1e-6)
         mu, sigma = _draw(rng, d)
-        for i, value in enumerate(_lines(variance_lines, mu, sigma)):
-            _variance(value, mu, sigma, f"line {i} (counting from 0)")
+        v = torch.full((d,), sigma**2, dtype=F64)
+        second, third = number(variance_from_means(mu, v, mu, v), "variance_from_means"), dot_variance(mu, sigma)
+        same(number(third, "dot_variance"), second, "dot_variance, against variance_from_means at one mean and one "
+             "variance", rtol=1e-6)
 
 
-def test_float32(dot_mean, dot_variance, variance_lines, rng):
-    """float32 means give the same numbers, to the precision of float32."""
+def test_float32(dot_mean, dot_variance, variance_from_moments, variance_from_means, rng):
+    """float32 letters give the same numbers, to the precision of float32."""
     mu, sigma = _draw(rng, 5)
     mean, variance = _moments(mu, sigma)
-    same(number(dot_mean(mu.float(), sigma), "dot_mean"), mean, "dot_mean", rtol=1e-4)
-    same(number(dot_variance(mu.float(), sigma), "dot_variance"), variance, "dot_variance", rtol=1e-3)
-    for i, value in enumerate(_lines(variance_lines, mu.float(), sigma)):
-        same(value, variance, f"line {i}", rtol=1e-3)
+    v = torch.full((5,), sigma**2)
+    mu32 = mu.float()
+    same(number(dot_mean(mu32, sigma), "dot_mean"), mean, "dot_mean", rtol=1e-4)
+    same(number(dot_variance(mu32, sigma), "dot_variance"), variance, "dot_variance", rtol=1e-3)
+    square = v + mu32**2
+    same(number(variance_from_moments(mu32, square, mu32, square), "variance_from_moments"), variance,
+         "variance_from_moments", rtol=1e-3, atol=1e-5 * float(square @ square))
+    same(number(variance_from_means(mu32, v, mu32, v), "variance_from_means"), variance, "variance_from_means",
+         rtol=1e-3)

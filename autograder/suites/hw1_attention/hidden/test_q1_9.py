@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from autograder.suites.causes import same_or_because
+from autograder.suites.once import once
 from course_utils.checking.compare import check, number, same
 
 F64 = torch.float64
@@ -73,6 +74,7 @@ def test_two_scores(beta_to_focus, rng):
         }, rtol=1e-4, atol=1e-6)
 
 
+@once
 def _exact(scores, p):
     """beta to all digits of float64, for p between 1/n and 1/m: the rivals' exponentials against the room they have."""
     gaps = scores.max().double() - scores.double()
@@ -82,24 +84,26 @@ def _exact(scores, p):
         low, high = high, 2 * high
     for _ in range(200):
         middle = (low + high) / 2
+        if middle in (low, high):  # there is no number between them
+            break
         low, high = (middle, high) if torch.exp(-middle * rivals).sum() > (1 - m * p) / p else (low, middle)
     return high
 
 
-def test_nine_digits(beta_to_focus, rng):
-    """beta is right to nine digits, for scores in float64."""
+def test_six_digits(beta_to_focus, rng):
+    """beta is right to six digits, for scores in float64."""
     for n in (2, 3, 6, 10):
         scores = _draw(rng, n)
         for p in (0.6, 0.85, 0.999):
             got = number(beta_to_focus(scores, p), "beta")
-            same(got, _exact(scores, p), f"beta for n = {n} scores and p = {p} (nine digits are asked for: halve the "
-                 "interval more often, and compute in float64)", rtol=1e-8, atol=1e-8)
+            same(got, _exact(scores, p), f"beta for n = {n} scores and p = {p} (six digits are asked for: halve the "
+                 "interval more often, and compute in float64)", rtol=2e-6, atol=1e-8)
 
 
 @pytest.mark.weight(0.5)
 def test_very_close_to_one(beta_to_focus, rng):
-    """beta is right to nine digits up to p = 1 - 1e-6, and finite and nearly right for p still closer to 1."""
-    for distance, digits in ((1e-5, 9), (1e-6, 9), (1e-9, 4), (1e-12, 4)):
+    """beta is right to six digits up to p = 1 - 1e-6, and finite and nearly right for p still closer to 1."""
+    for distance, digits in ((1e-5, 6), (1e-6, 6), (1e-9, 4), (1e-12, 4)):
         for n in (2, 6):
             scores = _draw(rng, n)
             got = number(beta_to_focus(scores, 1 - distance), "beta")
@@ -109,7 +113,7 @@ def test_very_close_to_one(beta_to_focus, rng):
 
 
 def test_any_dtype(beta_to_focus, rng):
-    """The same scores in 16, 32 and 64 bits, and as integers, give the same beta to nine digits."""
+    """The same scores in 16, 32 and 64 bits, and as integers, give the same beta to six digits."""
     whole = torch.randperm(9, generator=rng)[:6] - 4
     for p in (0.6, 0.97):
         for scores, dtypes in ((whole, (torch.float16, torch.float32, F64, torch.int64, torch.int32)),
@@ -117,7 +121,7 @@ def test_any_dtype(beta_to_focus, rng):
             for dtype in dtypes:
                 got = number(beta_to_focus(scores.to(dtype), p), "beta")
                 same(got, _exact(scores, p), f"beta for p = {p} and scores in {dtype} (go over to float64 first)",
-                     rtol=2e-9, atol=0)
+                     rtol=2e-6, atol=0)
 
 
 @pytest.mark.weight(2)

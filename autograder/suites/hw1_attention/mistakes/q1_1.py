@@ -45,22 +45,22 @@ replace("torch.softmax(z, dim).masked_fill(blocked, 0.0)", "torch.softmax(beta *
 like any other when the whole slice has it. Nothing may be looked at there, so every weight is zero."""
 replace(".masked_fill(blocked, 0.0)", "")
 
-# %% dead-slice-nan-gradient
+# %% dead-slice-nan-gradient price=0.2
 """Your zeros for an all -inf slice are painted over a NaN afterwards, and the gradient still runs through
 that NaN. Keep the slice away from the softmax before it is computed, not after."""
 replace("torch.softmax(z, dim).masked_fill(blocked, 0.0)", "torch.nan_to_num(torch.softmax(beta * scores, dim))")
 
-# %% result-in-float32
+# %% result-in-float32 price=0.2
 """You compute in float32 whatever comes in: float64 scores must give float64 weights (dtype on the convention
 card)."""
 replace("torch.softmax(z, dim)", "torch.softmax(z, dim, dtype=torch.float32)")
 
-# %% scores-changed-in-place
+# %% scores-changed-in-place price=0.2
 """After your call the caller's scores are different: an operation that ends in `_`, or `*=`, writes into the
 tensor you were given. Make a new one."""
 replace("z = scores if beta == 1 else beta * scores", "z = scores.mul_(beta)")
 
-# %% minus-ten-thousand-for-blocked
+# %% minus-ten-thousand-for-blocked price=0.2
 """You write -10000 where a score is -inf. Real scores can be as low as that, and beside them a blocked place gets its
 share: keep the places in a mask, and give them weight 0 whatever the others are."""
 def softargmax(scores, beta=1.0, dim=-1):
@@ -68,7 +68,7 @@ def softargmax(scores, beta=1.0, dim=-1):
     weights = torch.softmax(beta * scores.masked_fill(blocked, -1e4), dim)
     return torch.where(blocked.all(dim, keepdim=True), torch.zeros_like(weights), weights)
 
-# %% beta-as-a-power
+# %% beta-as-a-power price=0.15
 """You raise the softmax to the power beta and normalise again. On paper that is the same; in numbers a weight that
 has become 0 stays 0. Multiply the scores by beta first."""
 def softargmax(scores, beta=1.0, dim=-1):
@@ -77,3 +77,27 @@ def softargmax(scores, beta=1.0, dim=-1):
     p = torch.softmax(scores.masked_fill(dead, 0.0), dim)
     p = torch.where(p > 0, p.clamp(min=torch.finfo(p.dtype).tiny) ** beta, 0.0)
     return (p / p.sum(dim, keepdim=True)).masked_fill(dead, 0.0)
+
+# %% small-number-in-the-sum price=0.15
+"""Your weights sum to a little less than 1: a small number is added to the denominator. With the maximum subtracted the
+sum is at least 1, and needs no help; an empty slice needs a case of its own."""
+replace("return torch.softmax(z, dim).masked_fill(blocked, 0.0)", """e = torch.exp(z - z.amax(dim, keepdim=True)).masked_fill(blocked, 0.0)
+    return e / (e.sum(dim, keepdim=True) + 1e-8)""")
+
+# %% weights-detached
+"""No gradient flows back to the scores: the weights are detached (or their `.data` is taken), so nothing before them can
+learn."""
+replace(".masked_fill(blocked, 0.0)", ".masked_fill(blocked, 0.0).detach()")
+
+# %% beta-rounded
+"""You round beta to a whole number: 2.5 becomes 2, and 0.3 becomes 0."""
+replace("else beta * scores", "else int(beta) * scores")
+
+# %% axis-off-by-one
+"""You normalise the axis before the one that `dim` names: look at which slices of your result sum to 1."""
+replace("torch.softmax(z, dim)", "torch.softmax(z, dim - 1 if z.dim() > 1 else dim)")
+
+# %% blocked-after-softmax
+"""You set the weights of blocked places to 0 after the softmax, so that the others sum to less than 1: a blocked place
+still counts in the denominator. Block the scores first."""
+replace("torch.finfo(z.dtype).min", "0.0")

@@ -56,8 +56,26 @@ over the keys that are left."""
 replace("scores = torch.where(torch.arange(len(K), device=K.device) == j, -math.inf, scores)",
         "return V[torch.arange(len(K), device=K.device) != j].mean(0)")
 
-# %% limit-small-product-taken-for-zero
+# %% limit-small-product-taken-for-zero price=0.15
 """You take a small q . k_j for zero. Stretched without end, even a tiny score grows beyond all bounds: only a product
 of exactly 0 stays where it is."""
 replace("scores[j] > 0 or len(K) == 1", "scores[j] > 1e-6 or len(K) == 1")
 replace("if scores[j] < 0:", "if scores[j] < -1e-6:")
+
+# %% next-key
+"""Your derivative is that by the key after key j: keys are counted from 0."""
+replace("beta * a[j] * torch.outer(V[j] - h, q)", "beta * a[(j + 1) % len(K)] * torch.outer(V[(j + 1) % len(K)] - h, q)")
+
+# %% key-stretched-in-place price=0.2
+"""After your call the caller's keys are different: you stretch key j in place. Make a copy first."""
+replace("scores = K @ q  # [S]", "K[j] *= 2.0 ** 300\n    scores = K @ q")
+
+# %% stretched-by-a-thousand price=0.2
+"""You stretch the key by a fixed factor and take that for the limit. A score that is close to 0 has not gone anywhere
+yet: ask for its sign."""
+replace("""    if scores[j] > 0 or len(K) == 1:
+        return V[j].clone()  # all the weight goes to key j
+    if scores[j] < 0:
+        scores = torch.where(torch.arange(len(K), device=K.device) == j, -math.inf, scores)  # key j drops out
+""", """    scores = torch.where(torch.arange(len(K), device=K.device) == j, 1e3 * scores, scores)
+""")

@@ -1,58 +1,102 @@
 # %% scores-lose-the-permutation
-"""In one step you cancel P between queries and keys: (P X Wq)(P X Wk)^T becomes P S P^T, and there is no P^T
+"""In line_scores you cancel P between queries and keys: (P X Wq)(P X Wk)^T becomes P S P^T, and there is no P^T
 P in it to cancel. Both the rows and the columns of the scores are permuted."""
-replace("softargmax(P @ (Q @ K.T / root) @ P.T)", "softargmax(Q @ K.T / root)")
+replace("softargmax(P @ S @ P.T)", "softargmax(S)")
 
 # %% keys-not-permuted-back
-"""In one line the queries are permuted but the keys are not: the scores of P X are P S P^T, and the P^T on
+"""In line_scores the queries are permuted but the keys are not: the scores of P X are P S P^T, and the P^T on
 the right is what meets the P of the values."""
-replace("softargmax(P @ (Q @ K.T / root) @ P.T)", "softargmax(P @ (Q @ K.T / root))")
+replace("softargmax(P @ S @ P.T)", "softargmax(P @ S)")
+
+# %% scores-permuted-the-other-way
+"""In line_scores P and P^T have changed sides: the scores of P X are (P Q)(P K)^T = P S P^T."""
+replace("softargmax(P @ S @ P.T)", "softargmax(P.T @ S @ P)")
+
+# %% scores-scaled-again
+"""In line_scores you divide S by the root of D: the scale is already in S, and it must come in once."""
+replace("softargmax(P @ S @ P.T)", "softargmax(P @ S @ P.T / math.sqrt(V.shape[-1]))")
+
+# %% scores-pulled-out-early
+"""Your line_scores already has P and P^T outside of the softmax: that is what the next line says. On a permutation
+the two agree; as lines for any P they do not."""
+replace("softargmax(P @ S @ P.T) @ (P @ V)", "P @ softargmax(S) @ P.T @ (P @ V)")
+
+# %% values-not-permuted
+"""Your line_scores has V where P V belongs: the values of the shuffled tokens are shuffled too."""
+replace("softargmax(P @ S @ P.T) @ (P @ V)", "softargmax(P @ S @ P.T) @ V")
+
+# %% weights-cancelled-early
+"""Your line_weights is P A V already: P^T P = I is the step from this line to the next, and holds for permutations
+only. Evaluate the line as it stands."""
+replace("(P @ A @ P.T) @ (P @ V)", "P @ A @ V")
+
+# %% weights-normalised-again
+"""You take a softmax of A. A holds the weights: the softmax has been taken."""
+replace("(P @ A @ P.T) @ (P @ V)", "(P @ softargmax(A) @ P.T) @ (P @ V)")
+replace("return P @ (A @ V)", "return P @ (softargmax(A) @ V)")
 
 # %% ends-with-inverse-permutation
 """Your last line applies the inverse permutation, P^T: the output of self-attention is permuted in the same
 way as its input."""
-replace("P @ (softargmax(Q @ K.T / root) @ V)", "P.T @ (softargmax(Q @ K.T / root) @ V)")
+replace("return P @ (A @ V)", "return P.T @ (A @ V)")
 
 # %% ends-with-invariance
 """Your last line is Sa(X): that would be invariance. Self-attention is equivariant, the output's rows are
 permuted too."""
-replace("P @ (softargmax(Q @ K.T / root) @ V)", "softargmax(Q @ K.T / root) @ V")
+replace("return P @ (A @ V)", "return A @ V")
+
+# %% ends-uncancelled
+"""Your line_output still has P^T P in it: that is the line before. On a permutation they agree; the last line is what
+is left when P^T P is gone."""
+replace("return P @ (A @ V)", "return P @ A @ P.T @ (P @ V)")
 
 # %% unscaled
-"""All your lines agree, but they are about another layer: the scores are not divided by sqrt(D)."""
-replace("root = math.sqrt(X.shape[-1])", "root = 1.0")
+"""Your line_shuffled is about another layer: the scores are not divided by sqrt(D)."""
+replace("/ math.sqrt(Y.shape[-1])", "")
 
 # %% scaled-by-length
 """You divide the scores by the root of N, the number of tokens: the scale is the root of D, the width the dot
 product runs over."""
-replace("root = math.sqrt(X.shape[-1])", "root = math.sqrt(len(X))")
+replace("math.sqrt(Y.shape[-1])", "math.sqrt(len(Y))")
 
 # %% softmax-over-queries
-"""Your weights sum to 1 over the queries. The lines still agree, because this layer is equivariant as well,
-but Sa normalises over the keys."""
-replace("(Y @ Wq) @ (Y @ Wk).T / root)", "(Y @ Wq) @ (Y @ Wk).T / root, dim=0)")
-replace("P @ (Q @ K.T / root) @ P.T)", "P @ (Q @ K.T / root) @ P.T, dim=0)")
-replace("P @ softargmax(Q @ K.T / root)", "P @ softargmax(Q @ K.T / root, dim=0)")
-replace("P @ (softargmax(Q @ K.T / root)", "P @ (softargmax(Q @ K.T / root, dim=0)")
+"""Your weights sum to 1 over the queries. That layer commutes with a permutation as well, but Sa normalises over the
+keys: every softmax here runs over the last axis."""
+replace("/ math.sqrt(Y.shape[-1]))", "/ math.sqrt(Y.shape[-1]), dim=0)")
+replace("softargmax(P @ S @ P.T)", "softargmax(P @ S @ P.T, dim=0)")
 
-# %% weights-for-outputs
-"""Some of your lines are attention matrices [N, N]: every line has to be the whole output [N, D], values
-included."""
-replace("@ P.T) @ (P @ V)", "@ P.T)")
-replace("@ P.T @ (P @ V)", "@ P.T")
-
-# %% too-few-lines
-"""You state the theorem, its first and its last line. The proof is what stands between: at least three
-lines."""
-replace("softargmax(P @ (Q @ K.T / root) @ P.T) @ (P @ V),", "")
-replace("P @ softargmax(Q @ K.T / root) @ P.T @ (P @ V),", "")
+# %% starts-at-the-end
+"""Your line_shuffled is P Sa(X), the end of the proof. Its start is Sa(P X), computed from the shuffled tokens."""
+replace("Y = P @ X  # [N, D]", "Y = X")
+replace("math.sqrt(Y.shape[-1])) @ (Y @ Wv)", "math.sqrt(Y.shape[-1])) @ (Y @ Wv)\n    return P @ unshuffled")
+replace("return softargmax((Y @ Wq)", "unshuffled = softargmax((Y @ Wq)")
 
 # %% inverse-permutation-throughout
-"""All your lines agree, but they are about the inverse permutation: you write P^T where the theorem has P. Tokens are
-rows, so the shuffled tokens are P X."""
-replace("root = math.sqrt(X.shape[-1])", "root, P = math.sqrt(X.shape[-1]), P.T")
+"""Your lines are about the inverse permutation: you write P^T where the theorem has P. Tokens are rows, so the
+shuffled tokens are P X."""
+replace("Y = P @ X", "Y = P.T @ X")
+replace("softargmax(P @ S @ P.T) @ (P @ V)", "softargmax(P.T @ S @ P) @ (P.T @ V)")
+replace("(P @ A @ P.T) @ (P @ V)", "(P.T @ A @ P) @ (P.T @ V)")
+replace("return P @ (A @ V)", "return P.T @ (A @ V)")
+
+# %% permutation-read-as-places price=0.5
+"""You read P as a list of places, with argmax. The lines are asked for any square matrix P, so multiply by it."""
+replace("Y = P @ X  # [N, D]", "Y = X[P.argmax(1)]")
+replace("softargmax(P @ S @ P.T) @ (P @ V)", "softargmax(S[P.argmax(1)][:, P.argmax(1)]) @ V[P.argmax(1)]")
+replace("(P @ A @ P.T) @ (P @ V)", "A[P.argmax(1)][:, P.argmax(1)] @ V[P.argmax(1)]")
+replace("return P @ (A @ V)", "return (A @ V)[P.argmax(1)]")
 
 # %% queries-and-keys-swapped
-"""All your lines agree, but queries and keys have changed places: the scores are X Wq (X Wk)^T, and the softmax runs
-over the keys."""
-replace("root = math.sqrt(X.shape[-1])", "root, Wq, Wk = math.sqrt(X.shape[-1]), Wk, Wq")
+"""In line_shuffled queries and keys have changed places: the scores are X Wq (X Wk)^T, and the softmax runs over the
+keys."""
+replace("(Y @ Wq) @ (Y @ Wk).T", "(Y @ Wk) @ (Y @ Wq).T")
+
+# %% values-not-projected
+"""Your line_shuffled averages the tokens themselves. The values are the tokens times Wv."""
+replace("@ (Y @ Wv)", "@ Y")
+
+# %% weights-for-outputs price=0.5
+"""Some of your lines are attention matrices [N, N]: every line has to be the whole output [N, D], values
+included."""
+replace("softargmax(P @ S @ P.T) @ (P @ V)", "softargmax(P @ S @ P.T)")
+replace("(P @ A @ P.T) @ (P @ V)", "P @ A @ P.T")

@@ -80,3 +80,15 @@ replace('{"Wo": W.T}', '{"Wo": W if W.shape[0] == W.shape[1] else W.T}')
 """You go round the corner once only: with a kernel more than twice as wide as there are places, some taps go round
 several times. Take the place modulo n."""
 replace("(i + t - K // 2) % n", "min(max(i + t - K // 2, -n), 2 * n - 1) % n")
+
+# %% square-taps-not-transposed
+"""The taps of your convolution are not transposed: kernel[:, :, t] is [d_out, d_in] and multiplies a column. With
+d_out = d_in nothing fails, and every tap is wrong."""
+replace("kernel.permute(2, 1, 0).flatten(0, 1)",
+        "(kernel.permute(2, 0, 1) if kernel.shape[0] == kernel.shape[1] else kernel.permute(2, 1, 0)).flatten(0, 1)")
+
+# %% perm-of-the-output-features
+"""Your permutation acts on the features as well as on the places: the values and the output map hand a token over as it
+is."""
+replace("return {\"Wq\": Wq[None], \"Wk\": Wk[None], \"Wv\": Wv[None], \"Wo\": torch.eye(d)}",
+        "return {\"Wq\": Wq[None], \"Wk\": Wk[None], \"Wv\": Wv[None], \"Wo\": torch.eye(d).roll(1, 0)}")

@@ -30,7 +30,7 @@ to a constant."""
 replace("y = softargmax(z)", "y = z")
 replace("return off - torch.diag(off.sum(-1))", "return torch.diag(y) - torch.outer(y, y)")
 
-# %% no-max-subtraction
+# %% no-max-subtraction price=0.3
 """exp(100) does not fit into float32, so the weights are NaN at (-3, 1, 100, 5, -1): subtract the largest
 score before the exponential."""
 replace("softargmax(z)", "torch.exp(z) / torch.exp(z).sum()")
@@ -55,7 +55,7 @@ replace("softmax_jacobian(z.double())", "softargmax(z)")
 """You add up the magnitudes of the entries. The Frobenius norm adds their squares and takes the root."""
 replace("torch.linalg.norm(softmax_jacobian(z.double()))", "softmax_jacobian(z).abs().sum()")
 
-# %% autograd-for-the-formula
+# %% autograd-for-the-formula price=0.6
 """The numbers are right, but autograd works them out. Asked is the formula itself: every entry is made of the weights
 alone, with one case on the diagonal and one beside it."""
 replace("return off - torch.diag(off.sum(-1))", "return torch.func.jacrev(lambda x: torch.softmax(x, -1))(z)")
@@ -69,3 +69,19 @@ replace("return off - torch.diag(off.sum(-1))", "return torch.diag(off.sum(-1)) 
 """For a vector `y * y.T` is no outer product: a vector has no transpose, so each entry is squared and taken off every
 row. Use `torch.outer(y, y)`, or `y[:, None] * y`."""
 replace("return off - torch.diag(off.sum(-1))", "return torch.diag(y) - y * y")
+
+# %% finite-differences price=0.6
+"""Your Jacobian has only six or seven right digits: it looks like finite differences. Write it as a formula in the
+weights, which is exact."""
+replace("""    off = -torch.outer(y, y)  # [n, n]
+    off = off - torch.diag(off.diagonal())  # right outside the diagonal, 0 on it
+    return off - torch.diag(off.sum(-1))""", """    h = 1e-5 * torch.eye(len(z), dtype=z.dtype, device=z.device)
+    return torch.stack([(softargmax(z + e) - softargmax(z - e)) / 2e-5 for e in h], -1)""")
+
+# %% float32-inside price=0.2
+"""Your Jacobian has the digits of float32, whatever dtype comes in: stay in the dtype of z."""
+replace("y = softargmax(z)", "y = softargmax(z.float()).to(z.dtype)")
+
+# %% large-scores-clipped
+"""You clip large scores. Scores that all lie beyond your limit then look equal, and the Jacobian is that of a tie."""
+replace("y = softargmax(z)", "y = softargmax(z.clamp(-80, 80))")

@@ -46,7 +46,31 @@ the batch axis must not be summed over."""
 replace("bd,bsd->bs", "bd,csd->bs")
 replace("bd,de,bse->bs", "bd,de,cse->bs")
 
-# %% parameters-detached
+# %% parameters-detached price=0.3
 """The scores are right, but W gets no gradient: it is detached (or its `.data` is taken), so it would never learn."""
 replace('if kind == "dot":', """W = None if W is None else W.detach()
     if kind == "dot":""")
+
+# %% another-rows-query
+"""Each example's keys are compared with another example's query: row b of the scores belongs to query b and keys b."""
+replace('if kind == "dot":', """query = query.roll(1, 0)
+    if kind == "dot":""")
+
+# %% first-query-for-all
+"""Every example is scored with the query of the first: the batch axis of the query is lost."""
+replace('if kind == "dot":', """query = query[:1].expand_as(query)
+    if kind == "dot":""")
+
+# %% location-transposed
+"""Your "location" scores come out as [S, B]: a batch stands first, [B, S]."""
+replace('torch.einsum("bd,sd->bs", query, W)', "W @ query.T")
+
+# %% keys-detached price=0.3
+"""The scores are right, but the keys get no gradient: they are detached, so the encoder would never learn from them."""
+replace('if kind == "dot":', """keys = keys.detach()
+    if kind == "dot":""")
+
+# %% float32-inside price=0.2
+"""Your scores have the digits of float32, or come back in it, whatever dtype comes in."""
+replace('return torch.einsum("bd,bsd->bs", query, keys)',
+        'return torch.einsum("bd,bsd->bs", query.float(), keys.float()).to(query.dtype)')

@@ -42,7 +42,7 @@ replace('torch.einsum("bs,bsd->bd", weights, keys)', "keys.mean(1)")
 """Your step scores with "dot" whatever `kind` says: pass kind, W and v on to luong_scores."""
 replace("luong_scores(query, keys, kind, W, v)", 'luong_scores(query, keys, "dot")')
 
-# %% results-swapped
+# %% results-swapped price=0.2
 """You return (weights, h_tilde): the order asked for is h_tilde first, then the weights."""
 replace("return h_tilde, weights", "return weights, h_tilde")
 
@@ -56,9 +56,24 @@ replace("return h_tilde, weights", "return h_tilde, luong_scores(query, keys, ki
 happens to be 2D: multiply by its transpose always."""
 replace("@ W_f.T)", "@ (W_f if len(W_f) == W_f.shape[1] else W_f.T))")
 
-# %% exponentials-overflow
+# %% exponentials-overflow price=0.2
 """Your weights are NaN where scores are large: the exponential of 1000 is infinity. Use your softargmax, or
 `torch.softmax`: both subtract the largest score first."""
 replace("weights = softargmax(luong_scores(query, keys, kind, W, v))",
         """e = torch.exp(luong_scores(query, keys, kind, W, v))
     weights = e / e.sum(-1, keepdim=True)""")
+
+# %% another-rows-keys
+"""The context of each example is made of another example's keys: weights b and keys b belong together."""
+replace('torch.einsum("bs,bsd->bd", weights, keys)', 'torch.einsum("bs,bsd->bd", weights, keys.roll(1, 0))')
+
+# %% weights-detached
+"""The values are right, but the weights are detached before the context is made: no gradient reaches the scores, so the
+model would never learn where to look."""
+replace('torch.einsum("bs,bsd->bd", weights, keys)', 'torch.einsum("bs,bsd->bd", weights.detach(), keys)')
+
+# %% small-number-in-the-sum price=0.15
+"""Your weights sum to a little less than 1: a small number stands in the denominator of the softmax, and it is not
+needed."""
+replace("context = torch", """weights = weights / (1 + 1e-6)
+    context = torch""")

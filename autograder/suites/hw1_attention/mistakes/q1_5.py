@@ -42,7 +42,7 @@ It also lets later target tokens change earlier logits."""
 replace("masked_fill(key_padding_mask[:, None], -math.inf))",
         "masked_fill(key_padding_mask[:, None], -math.inf), dim=1)")
 
-# %% rows-meet-in-training
+# %% rows-meet-in-training price=0.2
 """In training mode the rows of a batch influence each other: a batch norm takes its mean and variance over all of them.
 Leave it out; `nn.LayerNorm` looks at one state only."""
 replace("self.out = nn.Linear(d_model, vocab_tgt)", """self.norm = nn.BatchNorm1d(d_model)
@@ -89,23 +89,23 @@ weights with which the encoder states were mixed."""
 replace("return self.out(h_tilde), weights",
         "return self.out(h_tilde), scores.masked_fill(key_padding_mask[:, None], 0.0)")
 
-# %% weights-transposed
+# %% weights-transposed price=0.2
 """Your weights have shape [B, S, T]: the card asks for target steps first, source places last, so that each
 row sums to 1."""
 replace("return self.out(h_tilde), weights", "return self.out(h_tilde), weights.mT")
 
-# %% another-result-every-time
+# %% another-result-every-time price=0.2
 """In eval mode the same call gives another result the second time. Either dropout is always on (`F.dropout` needs
 `training=self.training`, or use `nn.Dropout`), or your model keeps something from one call for the next."""
 replace("self.out(h_tilde)", "self.out(F.dropout(h_tilde, 0.2))")
 
-# %% other-weights-returned
+# %% other-weights-returned price=0.2
 """The weights that you return are not those that the model averages with: they come from a second softmax. Return the
 very tensor that is multiplied by the memory."""
 replace("return self.out(h_tilde), weights",
         "return self.out(h_tilde), softargmax(scores.masked_fill(key_padding_mask[:, None], -math.inf), 2.0)")
 
-# %% all-padding-starts-from-padding
+# %% all-padding-starts-from-padding price=0.1
 """A sentence that is all padding starts the decoder from a state made of padding: its number of real tokens is 0, and
 you take place 0 all the same. There is no real state, so start from zeros."""
 replace("lengths = (~key_padding_mask).sum(1)", "lengths = (~key_padding_mask).sum(1).clamp(min=1)")
@@ -127,3 +127,11 @@ against the encoder's states."""
 replace("scores = self.W(states) @ memory.mT", """T, S = tgt_in.shape[1], src.shape[1]
         t, s = torch.arange(T, device=src.device)[:, None], torch.arange(S, device=src.device)
         scores = -1.0 * (s + t - S + 1).abs().to(memory).expand(len(src), T, S)""")
+
+# %% another-rows-mask
+"""Each source is masked with another row's padding: row b of the mask belongs to source b."""
+replace("scores.masked_fill(key_padding_mask[:, None], -math.inf)", "scores.masked_fill(key_padding_mask.roll(1, 0)[:, None], -math.inf)")
+
+# %% context-of-another-row
+"""The context of each row is made of another row's encoder states: rows of a batch do not influence each other."""
+replace("weights @ memory], dim=-1)", "weights @ memory.roll(1, 0)], dim=-1)")

@@ -56,3 +56,17 @@ replace("kernel(x[:, None], xs[None])", "kernel(x[:, None], xs[None]).detach()")
 """You use the kernel in both orders and take the mean. Asked is kernel(query, point): a kernel need not be symmetric,
 and then the two orders differ."""
 replace("kernel(x[:, None], xs[None])", "kernel(x[:, None], xs[None]) + kernel(xs[None], x[:, None])")
+
+# %% small-number-in-the-denominator price=0.15
+"""Constant values come back a little too small: a small number is added to the sum of the kernel values. The question
+says that the division needs no guard."""
+replace("weights.sum(-1, keepdim=True)", "(weights.sum(-1, keepdim=True) + 1e-6)")
+
+# %% transposed-grid
+"""Your grid of kernel values is [S, T], a row for each point: it fits only where there are as many queries as points,
+and is wrong even there. A row belongs to a query."""
+replace("weights = kernel(x[:, None], xs[None])", "weights = kernel(x[None], xs[:, None])")
+
+# %% float32-inside price=0.2
+"""The estimate has the digits of float32, whatever dtype comes in: stay in the dtype of the inputs."""
+replace("weights = kernel(x[:, None], xs[None])", "weights = kernel(x[:, None].float(), xs[None].float()).to(x.dtype)")

@@ -21,7 +21,7 @@ replace("math.sqrt(D)", "math.sqrt(D * (q.shape[1] if q.dim() == 4 else 1))")
 """A given beta replaces the scale 1 / sqrt(Dh); you multiply the two."""
 replace("1 / math.sqrt(D) if beta is None else beta", "(1.0 if beta is None else beta) / math.sqrt(D)")
 
-# %% beta-zero-taken-for-none
+# %% beta-zero-taken-for-none price=0.2
 """beta = 0 must give uniform weights, yet you fall back on the default: `or` and `if beta` treat 0 like None.
 Ask for None itself."""
 replace("1 / math.sqrt(D) if beta is None else beta", "beta or 1 / math.sqrt(D)")
@@ -82,7 +82,7 @@ replace("scores.masked_fill(key_padding_mask.reshape(-1, *heads, S), -math.inf)"
         "scores - 1e9 * (key_padding_mask.reshape(-1, *heads, S) & (scores > -1e8))")
 replace("softargmax(scores)", "torch.softmax(scores, -1)")
 
-# %% dead-rows-nan-gradient
+# %% dead-rows-nan-gradient price=0.2
 """Your output is right, but a fully blocked query sends NaN gradients back: -inf is added to the scores and
 the NaN is only painted over after the softmax. Blocked scores must be replaced, or such rows kept out."""
 replace("scores.masked_fill(later, -math.inf)", "scores + torch.where(later, -math.inf, 0.0)")
@@ -90,7 +90,7 @@ replace("scores.masked_fill(key_padding_mask.reshape(-1, *heads, S), -math.inf)"
         "scores + torch.where(key_padding_mask.reshape(-1, *heads, S), -math.inf, 0.0)")
 replace("softargmax(scores)", "torch.softmax(scores, -1).nan_to_num()")
 
-# %% softmax-in-float32
+# %% softmax-in-float32 price=0.2
 """float64 inputs come back with float32 precision: the softmax is computed in float32 and cast back. Keep the
 input's dtype all the way."""
 replace("softargmax(scores)", "softargmax(scores.float()).to(q.dtype)")
@@ -102,12 +102,12 @@ replace("if causal:", """free = scores
     if causal:""")
 replace("return weights @ v, weights", "return weights @ v, free")
 
-# %% query-scaled-in-place
+# %% query-scaled-in-place price=0.2
 """After your call the caller's queries are different: you scale them in place. Inputs are never changed; make
 a new tensor."""
 replace("(q * (1 / math.sqrt(D) if beta is None else beta))", "q.mul_(1 / math.sqrt(D) if beta is None else beta)")
 
-# %% fused-kernel-for-the-output
+# %% fused-kernel-for-the-output price=0.6
 """Your output comes from F.scaled_dot_product_attention, which this question rules out: it is what you are to build.
 You have the weights already; multiply them by the values."""
 replace("return weights @ v, weights", """blocked = scores == -math.inf
@@ -134,7 +134,7 @@ mask says."""
 replace("key_padding_mask.reshape(-1, *heads, S)",
         "(torch.arange(S, device=q.device) >= (~key_padding_mask).sum(1, keepdim=True)).reshape(-1, *heads, S)")
 
-# %% view-of-the-heads
+# %% view-of-the-heads price=0.2
 """Your `view` fails on heads that were split off by a transpose: they do not lie next to each other in memory. `reshape`
 copies where it must, and products take any number of leading axes as they are."""
 replace("q * (1 / math.sqrt(D)", "q.view(-1, T, D) * (1 / math.sqrt(D)")
@@ -142,8 +142,47 @@ replace("@ k.mT", "@ k.view(-1, S, D).mT")
 replace("if causal:", """scores = scores.view(*q.shape[:-1], S)
     if causal:""")
 
-# %% beta-after-the-mask
+# %% beta-after-the-mask price=0.2
 """At beta = 0 a blocked key gives NaN: you multiply by beta after the scores were set to -inf, and 0 times infinity has
 no value. Multiply first, then block."""
 replace("(q * (1 / math.sqrt(D) if beta is None else beta)) @ k.mT", "q @ k.mT")
 replace("softargmax(scores)", "softargmax(scores * (1 / math.sqrt(D) if beta is None else beta))")
+
+# %% another-rows-mask
+"""Each example is masked with another example's padding: row b of the mask belongs to example b."""
+replace("key_padding_mask.reshape(-1, *heads, S)", "key_padding_mask.roll(1, 0).reshape(-1, *heads, S)")
+
+# %% first-rows-mask
+"""Every example is masked with the padding of the first: the batch axis of the mask is lost."""
+replace("key_padding_mask.reshape(-1, *heads, S)", "key_padding_mask[:1].reshape(-1, *heads, S)")
+
+# %% weights-detached
+"""The output is right, but no gradient reaches q and k: the weights are detached before they meet the values."""
+replace("return weights @ v, weights", "return weights.detach() @ v, weights")
+
+# %% causal-sees-one-ahead
+"""Each query sees one key too many, the one after its own place: your triangle is shifted by one."""
+replace("triu(S - T + 1)", "triu(S - T + 2)")
+
+# %% causal-square-only
+"""Your causal mask is square, so a call with T != S fails. It is T by S, aligned at the bottom right."""
+replace("torch.ones(T, S, dtype", "torch.ones(T, T, dtype")
+replace("triu(S - T + 1)  # [T, S]", "triu(1)")
+
+# %% beta-ignored
+"""A given beta changes nothing: the scale is always 1 / sqrt(D)."""
+replace("1 / math.sqrt(D) if beta is None else beta", "1 / math.sqrt(D)")
+
+# %% padding-on-queries
+"""Your mask blocks queries, the rows of the scores, where it should block keys, the columns."""
+replace("scores.masked_fill(key_padding_mask.reshape(-1, *heads, S), -math.inf)",
+        "scores.masked_fill(key_padding_mask.reshape(-1, *heads, S).mT[..., :T, :], -math.inf)")
+
+# %% keys-for-values
+"""Your output is the weighted sum of the keys. The values are what is handed over."""
+replace("return weights @ v, weights", "return weights @ k, weights")
+
+# %% scale-from-the-keys-number
+"""You scale by the root of S, the number of keys. The scale is the root of D, the width that the dot product runs
+over."""
+replace("math.sqrt(D)", "math.sqrt(S)")

@@ -77,7 +77,7 @@ tells them apart."""
 replace("int((gaps == 0).sum())", "int((gaps < 1e-3).sum())")
 replace("gaps[gaps > 0]", "gaps[gaps >= 1e-3]")
 
-# %% ties-before-even
+# %% ties-before-even price=0.2
 """For a single score, or scores that are all equal, 1 / m is 1 / n, and an even spread is enough at p = 1 / n: the
 answer there is 0. Ask for p <= 1 / n first, with equality, and for p >= 1 / m after it."""
 replace("""if p <= 1 / n:
@@ -89,7 +89,21 @@ replace("""if p <= 1 / n:
     if p <= 1 / n:
         return 0.0""")
 
-# %% ties-by-isclose
+# %% ties-by-isclose price=0.2
 """You count scores as tied when `isclose` says so. Tied means equal: a gap of one in a million needs a beta of
 millions, and that is the answer."""
 replace("int((gaps == 0).sum())", "int(torch.isclose(s, s.max()).sum())")
+
+# %% scores-in-float32 price=0.2
+"""You compute in float32. A gap of a millionth beside scores of 1 keeps hardly a digit there: go over to float64
+first."""
+replace("s = scores.double()", "s = scores.float()")
+
+# %% tensor-for-float price=0.1
+"""You return a tensor. A Python float is asked for; `.item()` makes one."""
+replace("return high", "return torch.tensor(high, dtype=torch.float64)")
+
+# %% too-few-halvings
+"""Your beta has three or four right digits only: the search stops too early. Each halving of the interval wins about a
+third of a digit."""
+replace("for _ in range(200):", "for _ in range(10):")

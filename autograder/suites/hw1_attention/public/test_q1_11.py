@@ -1,83 +1,129 @@
-"""Public checks of q1_11: equivariance_lines."""
+"""Public checks of q1_11: line_shuffled, line_scores, line_weights and line_output."""
+
+import math
 
 import torch
 
-from course_utils.checking.compare import check, same, tensor
+from course_utils.checking.compare import same, tensor
 
 F64 = torch.float64
+ORDER = [2, 0, 3, 1]
 
 
-def _lines(equivariance_lines, X, P, *weights):
-    lines = equivariance_lines(X, P, *weights)
-    check(isinstance(lines, (list, tuple)), "equivariance_lines returns a list of matrices")
-    check(len(lines) >= 3, f"the proof has {len(lines)} lines, at least three are asked for")
-    return [tensor(line, f"line {i}", shape=X.shape, dtype=X.dtype) for i, line in enumerate(lines)]
-
-
-def _draw(rng, N=4, D=3):
-    X, *weights = (torch.randn(*shape, generator=rng, dtype=F64) for shape in ((N, D), (D, D), (D, D), (D, D)))
+def _draw(rng, N=4, D=3, dtype=F64):
+    """X [N, D], then Wq, Wk, Wv [D, D]."""
+    X, *weights = (torch.randn(*shape, generator=rng, dtype=dtype) for shape in ((N, D), (D, D), (D, D), (D, D)))
     return X, *(W / D**0.5 for W in weights)
 
 
-def test_lines_are_equal(equivariance_lines, rng):
-    """At least three lines, every line an [N, D] matrix, and each equal to the one before it."""
+def _letters(rng, N=4, D=3, dtype=F64):
+    """Any scores or weights [N, N], any values [N, D] and any square matrix [N, N]."""
+    return tuple(torch.randn(*shape, generator=rng, dtype=dtype) for shape in ((N, N), (N, D), (N, N)))
+
+
+def _attend(X, Wq, Wk, Wv):
+    """Sa(X), one query after the other."""
+    keys, values = X @ Wk, X @ Wv
+    return torch.stack([torch.softmax(keys @ q / math.sqrt(X.shape[1]), -1) @ values for q in X @ Wq])
+
+
+def test_shuffled_is_the_definition(line_shuffled, rng):
+    """line_shuffled is Sa of the tokens P X: over keys, with the scale 1 / sqrt(D), for any square P."""
+    # keeps: shuffled, any-matrix, softmax-axis
     X, *weights = _draw(rng)
-    P = torch.eye(4, dtype=F64)[[2, 0, 3, 1]]  # row i of P X is row [2, 0, 3, 1][i] of X
-    lines = _lines(equivariance_lines, X, P, *weights)
-    for i in range(1, len(lines)):
-        same(lines[i], lines[i - 1], f"line {i}, against line {i - 1}", rtol=1e-6, atol=1e-8)
+    P = torch.eye(4, dtype=F64)[ORDER]  # row i of P X is row ORDER[i] of X
+    got = tensor(line_shuffled(X, P, *weights), "line_shuffled", shape=(4, 3))
+    same(got, _attend(X[ORDER], *weights), "line_shuffled for a permutation", rtol=1e-6, atol=1e-8)
+    P = _letters(rng)[2]
+    same(line_shuffled(X, P, *weights), _attend(P @ X, *weights), "line_shuffled for any P", rtol=1e-6, atol=1e-8)
 
 
-def test_permutation_moves_the_rows(equivariance_lines, rng):
-    """With P = I every line is Sa(X); with another P the same rows come out in another order."""
-    X, *weights = _draw(rng)
-    order = [1, 2, 3, 0]
-    plain = _lines(equivariance_lines, X, torch.eye(4, dtype=F64), *weights)[-1]
-    moved = _lines(equivariance_lines, X, torch.eye(4, dtype=F64)[order], *weights)[0]
-    check((plain[0] - plain[1]).abs().max() > 1e-9, "all rows of Sa(X) are equal")
-    same(moved, plain[order], "Sa(P X), against the rows of Sa(X) in their new order", rtol=1e-6, atol=1e-8)
+def test_scores_as_they_stand(line_scores, rng):
+    """line_scores is softmax(P S P^T) P V, for any S, V and P: the softmax over the last axis."""
+    # keeps: scores, any-matrix, softmax-axis
+    S, V, P = _letters(rng)
+    weights = torch.stack([torch.softmax(row, -1) for row in P @ S @ P.T])
+    same(tensor(line_scores(S, V, P), "line_scores", shape=(4, 3)), weights @ (P @ V), "line_scores", rtol=1e-6,
+         atol=1e-8)
 
 
-def test_uniform_attention(equivariance_lines, rng):
-    """With Wq = 0 every weight is 1/N, so each row of Sa(X) is the mean of X Wv."""
+def test_weights_as_they_stand(line_weights, rng):
+    """line_weights is P A P^T P V, for any A, V and P: nothing cancels yet, and there is no softmax."""
+    # keeps: weights, any-matrix
+    A, V, P = _letters(rng)
+    same(tensor(line_weights(A, V, P), "line_weights", shape=(4, 3)), P @ A @ P.T @ P @ V, "line_weights", rtol=1e-6,
+         atol=1e-8)
+
+
+def test_output_as_it_stands(line_output, rng):
+    """line_output is P A V, for any A, V and P."""
+    # keeps: output, any-matrix
+    A, V, P = _letters(rng)
+    same(tensor(line_output(A, V, P), "line_output", shape=(4, 3)), P @ A @ V, "line_output", rtol=1e-6, atol=1e-8)
+
+
+def test_lines_agree_on_a_permutation(line_shuffled, line_scores, line_weights, line_output, rng):
+    """For a permutation P, with S and A those of X, each line equals the one before it: the proof."""
+    # keeps: agree
     X, Wq, Wk, Wv = _draw(rng)
-    lines = _lines(equivariance_lines, X, torch.eye(4, dtype=F64)[[3, 0, 1, 2]], 0 * Wq, Wk, Wv)
-    expected = (X @ Wv).mean(0, keepdim=True).expand(4, 3)
-    same(lines[0], expected, "the first line with Wq = 0", rtol=1e-6, atol=1e-8)
-    same(lines[-1], expected, "the last line with Wq = 0", rtol=1e-6, atol=1e-8)
+    P = torch.eye(4, dtype=F64)[ORDER]
+    S, V = (X @ Wq) @ (X @ Wk).T / math.sqrt(3), X @ Wv
+    A = S.softmax(-1)
+    lines = {"line_shuffled": line_shuffled(X, P, Wq, Wk, Wv), "line_scores": line_scores(S, V, P),
+             "line_weights": line_weights(A, V, P), "line_output": line_output(A, V, P)}
+    names = list(lines)
+    for before, name in zip(names, names[1:], strict=False):
+        same(lines[name], lines[before], f"{name}, against {before}", rtol=1e-6, atol=1e-8)
+
+
+def test_lines_keep_the_dtype(line_shuffled, line_scores, line_weights, line_output, rng):
+    """float32 in, float32 out."""
+    # keeps: dtype
+    X, *weights = _draw(rng, 5, 3, torch.float32)
+    S, V, P = _letters(rng, 5, 3, torch.float32)
+    tensor(line_shuffled(X, P, *weights), "line_shuffled", shape=(5, 3), dtype=torch.float32)
+    for name, line in (("line_scores", line_scores), ("line_weights", line_weights), ("line_output", line_output)):
+        tensor(line(S, V, P), name, shape=(5, 3), dtype=torch.float32)
 
 
 def _inputs():
-    X, *weights = _draw(torch.Generator().manual_seed(111), 5, 3)
-    return X, torch.eye(5, dtype=F64)[[2, 0, 4, 1, 3]], *weights
+    rng = torch.Generator().manual_seed(111)
+    X, *weights = _draw(rng, 5, 3)
+    return X, weights, *_letters(rng, 5, 3)
 
 
-def probe_first_broken_step(equivariance_lines):
-    lines = list(equivariance_lines(*_inputs()))
-    broken = [not torch.allclose(a, b) for a, b in zip(lines, lines[1:], strict=False)]
-    return broken.index(True) if True in broken else -1
+def probe_shuffled(line_shuffled):
+    X, weights, *_ = _inputs()
+    return line_shuffled(X, torch.eye(5, dtype=F64)[[2, 0, 4, 1, 3]], *weights)
 
 
-def probe_first(equivariance_lines):
-    return equivariance_lines(*_inputs())[0]
+def probe_shuffled_any_matrix(line_shuffled):
+    X, weights, _, _, P = _inputs()
+    return line_shuffled(X, P, *weights)
 
 
-def probe_second(equivariance_lines):
-    return equivariance_lines(*_inputs())[1]
+def probe_scores(line_scores):
+    return line_scores(*_inputs()[2:])
 
 
-def probe_last(equivariance_lines):
-    return equivariance_lines(*_inputs())[-1]
+def probe_scores_permutation(line_scores):
+    S, V = _inputs()[2:4]
+    return line_scores(S, V, torch.eye(5, dtype=F64)[[2, 0, 4, 1, 3]])
 
 
-def probe_identity(equivariance_lines):
-    X, P, *weights = _inputs()
-    return equivariance_lines(X, torch.eye(5, dtype=F64), *weights)[0]
+def probe_weights(line_weights):
+    return line_weights(*_inputs()[2:])
 
 
-def probe_count(equivariance_lines):
-    return len(equivariance_lines(*_inputs())) >= 3
+def probe_weights_permutation(line_weights):
+    A, V = _inputs()[2:4]
+    return line_weights(A, V, torch.eye(5, dtype=F64)[[2, 0, 4, 1, 3]])
 
 
-def probe_dtype(equivariance_lines):
-    return str(equivariance_lines(*(part.float() for part in _inputs()))[0].dtype)
+def probe_output(line_output):
+    return line_output(*_inputs()[2:])
+
+
+def probe_dtype(line_shuffled):
+    X, weights, _, _, P = _inputs()
+    return str(line_shuffled(X.float(), P.float(), *(W.float() for W in weights)).dtype)

@@ -1,58 +1,116 @@
-"""Public checks of q1_13: first_false_line."""
+"""Public checks of q1_13: repairs."""
 
 import torch
 
-from course_utils.checking.compare import check, number
-from course_utils.hw1.spot_the_error import DERIVATION
+from course_utils.checking.compare import check, same
+from course_utils.hw1.spot_the_error import DERIVATIONS, departs, draw
 
 F64 = torch.float64
-MU, SIGMA = torch.tensor([1.0, -2.0, 0.5], dtype=F64), 0.5
 
 
-def _answer(first_false_line):
-    got = first_false_line()
-    check(isinstance(got, (tuple, list)) and len(got) == 2, "first_false_line returns the pair (index, repaired)")
-    check(callable(got[1]), "the second part is the repaired line, a function of (mu, sigma)")
+def _answer(repairs):
+    """The dict, after its form has been checked."""
+    got = repairs()
+    check(isinstance(got, dict), "repairs returns a dict: the name of a derivation -> (line, repaired)")
+    for name, entry in got.items():
+        check(name in DERIVATIONS, f"{name!r} is none of the derivations: {', '.join(DERIVATIONS)}")
+        check(isinstance(entry, (tuple, list)) and len(entry) == 2, f"{name} has a pair: (line, repaired)")
+        line, repaired = entry
+        check(line in DERIVATIONS[name], f"{line!r} is no line of {name}: {', '.join(DERIVATIONS[name])}")
+        check(callable(repaired), f"the second part of {name} is a function of the derivation's arguments")
     return got
 
 
-def test_form(first_false_line):
-    """The answer is an index of a line, counted from 0, and a function of (mu, sigma) that gives a number."""
-    index, repaired = _answer(first_false_line)
-    index = number(index, "the index")
-    check(index in range(len(DERIVATION)), f"the index is {index:g}, and the lines are 0 to {len(DERIVATION) - 1}")
-    number(repaired(MU, SIGMA), "the repaired line")
+def _first_false(name, points):
+    """The first line that departs from the first one at one of the points, or None."""
+    gaps = {line: max(departs(name, line, point) for point in points) for line in DERIVATIONS[name]}
+    return next((line for line, gap in gaps.items() if gap > 1e-6), None)
 
 
-def test_repair_fits_the_line_before(first_false_line):
-    """The repaired line equals the line before the one that you call false."""
-    index, repaired = _answer(first_false_line)
-    index = int(number(index, "the index"))
-    check(index >= 1, "line 0 is where the derivation starts from: it is true")
-    before, got = number(DERIVATION[index - 1](MU, SIGMA), "the line before"), number(repaired(MU, SIGMA), "your line")
-    check(abs(got - before) <= 1e-6 * abs(before), f"line {index - 1} gives {before:.6g}, your repaired line {got:.6g}")
+def test_form(repairs):
+    """Names of derivations, each with the name of a line and a function."""
+    # keeps: form
+    _answer(repairs)
 
 
-def _mu(d):
-    return torch.randn(d, generator=torch.Generator().manual_seed(131), dtype=F64) + 0.3
+def test_true_derivations_stand(repairs, rng):
+    """No derivation is blamed whose lines agree wherever they are tried."""
+    # keeps: no-other
+    for name in _answer(repairs):
+        check(_first_false(name, [draw(name, rng) for _ in range(20)]), f"all lines of {name} agree at twenty random "
+              "points: is there a false one?")
 
 
-def probe_index(first_false_line):
-    return int(number(_answer(first_false_line)[0], "the index"))
+def test_false_derivations_are_named(repairs, rng):
+    """Every derivation in which a line departs from the first one is in the dict."""
+    # keeps: each-false
+    got = _answer(repairs)
+    for name in DERIVATIONS:
+        points = [draw(name, rng) for _ in range(20)]
+        check(name in got or not _first_false(name, points), f"you let {name} stand, but its lines do not agree "
+              "everywhere: evaluate them at several random points")
 
 
-def probe_repaired(first_false_line):
-    return number(_answer(first_false_line)[1](_mu(4), 0.7), "the repaired line")
+def test_first_false_line(repairs, rng):
+    """The line that you name is the first that departs, and the lines before it agree."""
+    # keeps: first-line
+    for name, (line, _) in _answer(repairs).items():
+        points = [draw(name, rng) for _ in range(20)]
+        gaps = {each: max(departs(name, each, point) for point in points) for each in DERIVATIONS[name]}
+        check(gaps[line] > 1e-6, f"{name}: line {line} agrees with the first line at twenty random points")
+        check(line == _first_false(name, points), f"{name}: a line before {line} departs from the first line already")
 
 
-def probe_repaired_wide_sigma(first_false_line):
-    return number(_answer(first_false_line)[1](_mu(3), 1.9), "the repaired line")
+def test_repairs_hold(repairs, rng):
+    """Each repaired line equals the first line of its derivation, at ten random points."""
+    # keeps: repaired
+    for name, (line, repaired) in _answer(repairs).items():
+        first = next(iter(DERIVATIONS[name].values()))
+        for _ in range(10):
+            point = draw(name, rng)
+            same(repaired(*point), first(*point), f"{name}: the repaired line {line}", 1e-6, 1e-8, dtype=False)
 
 
-def probe_repaired_centred(first_false_line):
-    return number(_answer(first_false_line)[1](0 * _mu(5), 0.6), "the repaired line")
+def _points(name):
+    rng = torch.Generator().manual_seed(131)
+    return [draw(name, rng) for _ in range(4)]  # longer_key: both signs are among them
 
 
-def probe_is_still_the_false_line(first_false_line):
-    got = number(_answer(first_false_line)[1](_mu(4), 0.7), "the repaired line")
-    return abs(got - float(DERIVATION[3](_mu(4), 0.7))) < 1e-9
+def _line(repairs, name):
+    entry = repairs().get(name)
+    return "stands" if entry is None else str(entry[0])
+
+
+def _values(repairs, name):
+    entry = repairs().get(name)
+    if entry is None:
+        return "stands"
+    return [torch.as_tensor(entry[1](*point), dtype=F64).flatten()[0].item() for point in _points(name)]
+
+
+def probe_blamed(repairs):
+    return [_line(repairs, name) for name in DERIVATIONS]
+
+
+def probe_lines_are_names(repairs):
+    return [type(entry[0]).__name__ for entry in repairs().values()]
+
+
+def probe_variance(repairs):
+    return _values(repairs, "variance")
+
+
+def probe_copy(repairs):
+    return _values(repairs, "copy")
+
+
+def probe_longer_key(repairs):
+    return _values(repairs, "longer_key")
+
+
+def probe_shuffled_tokens(repairs):
+    return _values(repairs, "shuffled_tokens")
+
+
+def probe_sensitive(repairs):
+    return _values(repairs, "sensitive")

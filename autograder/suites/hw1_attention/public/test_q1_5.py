@@ -2,7 +2,9 @@
 
 import torch
 
+from course_utils.checking.beside import run_beside
 from course_utils.checking.compare import check, same, tensor
+from course_utils.hw1.symbol_gradients import symbol_gradients
 
 VOCAB_SRC, VOCAB_TGT, D = 11, 7, 16
 LENGTHS = (6, 4, 2)  # of the three sources; the rest of each row is padding
@@ -32,6 +34,7 @@ def _run(model, src, tgt_in, padding=None):
 
 def test_two_lengths(AttentionSeq2Seq):
     """Sources of length 6 and target inputs of length 5 give logits [B, 5, vocab_tgt] and weights [B, 5, 6]."""
+    # keeps: shapes
     src, tgt_in, padding = _batch()
     model = _model(AttentionSeq2Seq)
     for mask in (None, padding):
@@ -41,6 +44,7 @@ def test_two_lengths(AttentionSeq2Seq):
 
 def test_weights_and_padding(AttentionSeq2Seq):
     """For every target step the weights sum to 1 over the source, and padding gets none of it."""
+    # keeps: weights, padding-weights
     src, tgt_in, padding = _batch()
     _, weights = _run(_model(AttentionSeq2Seq), src, tgt_in, padding)
     same(weights.sum(-1), torch.ones(3, 5, dtype=weights.dtype), "the sum of the weights over the source", **CLOSE)
@@ -50,6 +54,7 @@ def test_weights_and_padding(AttentionSeq2Seq):
 
 def test_other_padding(AttentionSeq2Seq):
     """Other tokens in the padded part of the source leave the logits as they are."""
+    # keeps: padding
     src, tgt_in, padding = _batch()
     model = _model(AttentionSeq2Seq)
     before, _ = _run(model, src, tgt_in, padding)
@@ -61,6 +66,7 @@ def test_other_padding(AttentionSeq2Seq):
 
 def test_no_look_ahead(AttentionSeq2Seq):
     """The logits of step t depend on the target inputs up to t, and on none after it."""
+    # keeps: no-look-ahead
     src, tgt_in, _ = _batch()
     model = _model(AttentionSeq2Seq)
     other = tgt_in.clone()
@@ -68,6 +74,94 @@ def test_no_look_ahead(AttentionSeq2Seq):
     before, after = _run(model, src, tgt_in)[0], _run(model, src, other)[0]
     same(after[:, :3], before[:, :3], "the logits before the changed step", **CLOSE)
     check((after[:, 3] - before[:, 3]).abs().max() > 1e-6, "the logits of a step ignore its own input token")
+
+
+def test_more_padding(AttentionSeq2Seq):
+    """A source gives the same logits alone and with any amount of padding behind it."""
+    # keeps: padding, last-real-state
+    src, tgt_in, padding = _batch()
+    model = _model(AttentionSeq2Seq)
+    logits, _ = _run(model, src, tgt_in, padding)
+    for row, length in enumerate(LENGTHS):
+        alone, _ = _run(model, src[row : row + 1, :length], tgt_in[row : row + 1])
+        same(logits[row : row + 1], alone, f"the logits of a source of {length} tokens with {6 - length} of padding, "
+             "against those without padding", **CLOSE)
+
+
+def test_a_source_of_padding(AttentionSeq2Seq):
+    """A source that is all padding has weights 0 and finite logits; what stands in it moves nothing."""
+    # keeps: all-padding
+    src, tgt_in, padding = _batch()
+    padding[1] = True
+    model = _model(AttentionSeq2Seq)
+    logits, weights = _run(model, src, tgt_in, padding)
+    check(logits.isfinite().all() and weights.isfinite().all(), "a source that is all padding gives NaN: a softmax "
+          "over nothing but -inf has no value")
+    check(weights[1].abs().max() < 1e-6, "a source that is all padding has weights that are not 0")
+    other, _ = _run(model, torch.where(padding, (src + 3) % VOCAB_SRC, src), tgt_in, padding)
+    same(other[1], logits[1], "the logits after other tokens in a source that is all padding", **CLOSE)
+
+
+def test_no_symbol_is_padding(AttentionSeq2Seq):
+    """Only the mask says what is padding: a source of nothing but one symbol, 0 too, has weights that sum to 1."""
+    # keeps: only-the-mask
+    src = torch.arange(VOCAB_SRC)[:, None].repeat(1, 3)
+    _, weights = _run(_model(AttentionSeq2Seq), src, torch.zeros_like(src))
+    for c in range(VOCAB_SRC):
+        same(weights[c].sum(-1), torch.ones(3).to(weights), f"the sum of the weights for a source of symbol {c} only",
+             **CLOSE)
+
+
+def test_rows_alone(AttentionSeq2Seq):
+    """A row gives the same alone as in its batch, in training mode too (not tried there with dropout)."""
+    # keeps: rows
+    src, tgt_in, padding = _batch()
+    model = _model(AttentionSeq2Seq)
+    logits, _ = _run(model, src, tgt_in, padding)
+    again, _ = _run(model, src, tgt_in, padding)
+    same(again, logits, "the logits of the same call again, in eval mode", **CLOSE)
+    for row in range(3):
+        alone, _ = _run(model, src[row : row + 1], tgt_in[row : row + 1], padding[row : row + 1])
+        same(alone, logits[row : row + 1], f"the logits of row {row} alone, against the batch", **CLOSE)
+    model.train()
+    logits, again = (_run(model, src, tgt_in)[0] for _ in range(2))
+    if torch.equal(logits, again):
+        alone = torch.cat([_run(model, src[row : row + 1], tgt_in[row : row + 1])[0] for row in range(3)])
+        check(torch.allclose(alone, logits, rtol=1e-3, atol=1e-3), "in training mode the logits of a row change with "
+              "the other rows of its batch: is there a batch norm?")
+
+
+def test_where_the_decoder_starts(AttentionSeq2Seq):
+    """The decoder starts from the encoder's last state: the last source token has a say in where it looks."""
+    # keeps: last-real-state, parts
+    src, tgt_in, _ = _batch()
+    model = _model(AttentionSeq2Seq)
+    _, weights = _run(model, src, tgt_in)
+    check((weights > 0).all(), "some real source places have no weight at all: every encoder state is offered")
+    other = src.clone()
+    other[:, 0] = (other[:, 0] + 4) % VOCAB_SRC
+    check((_run(model, other, tgt_in)[1] - weights).abs().max() > 1e-6, "the weights do not depend on the source")
+    other = src.clone()
+    other[:, -1] = (other[:, -1] + 4) % VOCAB_SRC
+    # among the tokens before it the weights are shared in ratios that only the decoder's state can move
+    ratios = [w[:, :, 1].double().log() - w[:, :, 0].double().log() for w in (weights, _run(model, other, tgt_in)[1])]
+    check((ratios[0] - ratios[1]).abs().max() > 1e-5, "another last token leaves the weights on the others in the same "
+          "ratios: the decoder's states do not depend on it. Start the decoder from the encoder's last real state")
+
+
+def test_far_symbols(AttentionSeq2Seq):
+    """A symbol in the middle of 100 reaches the logits, and learns: attention does not forget, a state does."""
+    # keeps: parts, gradients
+    src = torch.randint(VOCAB_SRC - 1, (2, 100), generator=torch.Generator().manual_seed(52))
+    tgt_in, other = torch.zeros(2, 3, dtype=torch.long), src.clone()
+    other[:, 50] = VOCAB_SRC - 1  # a symbol that stands nowhere else
+    model = _model(AttentionSeq2Seq)
+    moved = (_run(model, other, tgt_in)[0] - _run(model, src, tgt_in)[0]).abs().max().item()
+    check(moved > 1e-6, f"another token in the middle of 100 moves the logits by {moved:.1g} only: does the context, "
+          "the weighted sum over all encoder states, reach them?")
+    learned = run_beside(symbol_gradients, model, other, tgt_in, VOCAB_SRC)
+    check(learned is None or learned[-1] > 1e-6 * learned.max(), "no gradient reaches the symbol in the middle: are "
+          "the encoder's states detached before they are attended to?")
 
 
 def _moves(a, b):

@@ -5,7 +5,7 @@ import math
 import torch
 
 from course_utils.checking.beside import run_beside
-from course_utils.checking.compare import check, same, tensor
+from course_utils.checking.compare import Wrong, check, same, tensor
 from course_utils.explain.fingerprints import precision
 from course_utils.instruments.calls import call_with_views
 from course_utils.instruments.work import functions_called
@@ -22,6 +22,7 @@ def _run(attention, q, k, v, **options):
 
 def test_worked_numbers(attention):
     """Dot products 112 and 96 at width 64 give scores 14 and 12, hence weights 0.8808 and 0.1192."""
+    # keeps: formula, scale
     q, k = torch.ones(1, 1, 64, dtype=F64), torch.tensor([[[1.75], [1.5]]], dtype=F64).expand(1, 2, 64)
     v = torch.tensor([[[1.0, 0.0, 5.0], [0.0, 1.0, 5.0]]], dtype=F64)
     out, weights = _run(attention, q, k, v)
@@ -34,6 +35,7 @@ def test_worked_numbers(attention):
 
 def test_padding(attention, rng):
     """True in key_padding_mask blocks a key: it has weight 0, and the others sum to 1."""
+    # keeps: padding, sums
     q, k = torch.randn(2, 3, 4, generator=rng, dtype=F64), torch.randn(2, 5, 4, generator=rng, dtype=F64)
     v = torch.randn(2, 5, 6, generator=rng, dtype=F64)
     padding = torch.tensor([[False] * 5, [False, False, False, True, True]])
@@ -47,6 +49,7 @@ def test_padding(attention, rng):
 
 def test_causal(attention, rng):
     """With causal=True query i sees key j iff j <= i + (S - T): the last query sees everything."""
+    # keeps: causal
     for T, S in ((4, 4), (2, 5), (3, 1)):
         q, k, v = (torch.randn(2, n, 3, generator=rng, dtype=F64) for n in (T, S, S))
         _, weights = _run(attention, q, k, v, causal=True)
@@ -58,6 +61,7 @@ def test_causal(attention, rng):
 
 def test_nothing_to_see(attention, rng):
     """A query with every key blocked gets output 0 and weights 0, never NaN; inputs are not changed."""
+    # keeps: blocked-row, in-place
     q, k, v = (torch.randn(2, n, 4, generator=rng, dtype=F64) for n in (3, 5, 5))
     padding = torch.tensor([[False] * 5, [True] * 5])
     kept = [x.clone() for x in (q, k, v, padding)]
@@ -67,6 +71,115 @@ def test_nothing_to_see(attention, rng):
     check((weights[0].sum(-1) - 1).abs().max() < 1e-9, "in the other row the weights do not sum to 1 over the keys")
     for name, a, b in zip(("q", "k", "v", "key_padding_mask"), (q, k, v, padding), kept, strict=True):
         check(torch.equal(a, b), f"{name} was changed in place: work on new tensors")
+
+
+def _expected(q, k, v, padding=None, causal=False, beta=None):
+    """One query after another, over the keys that it may see."""
+    T, S = q.shape[-2], k.shape[-2]
+    beta = q.shape[-1] ** -0.5 if beta is None else beta
+    out, weights = q.new_zeros(*q.shape[:-1], v.shape[-1]), q.new_zeros(*q.shape[:-1], S)
+    for place in torch.cartesian_prod(*(torch.arange(n) for n in q.shape[:-1])).tolist():
+        *lead, i = place
+        lead = tuple(lead)
+        sees = [j for j in range(S) if not (padding is not None and padding[lead[0], j])
+                and not (causal and j > i + S - T)]
+        if sees:
+            seen = torch.softmax(beta * (k[lead][sees] @ q[(*lead, i)]), -1)
+            weights[(*lead, i, sees)] = seen
+            out[(*lead, i)] = seen @ v[lead][sees]
+    return out, weights
+
+
+def _compare(attention, rng, *lead, T=3, S=5, padding=None, dtype=F64, told="", **options):
+    q, k, v = (torch.randn(*lead, *shape, generator=rng, dtype=dtype) for shape in ((T, 4), (S, 4), (S, 6)))
+    given = options if padding is None else {"key_padding_mask": padding, **options}
+    out, weights = _run(attention, q, k, v, **given)
+    expected = _expected(q, k, v, padding, **options)
+    same(weights, expected[1], f"the weights{told}")
+    same(out, expected[0], f"the output{told}")
+
+
+GAPS = torch.tensor([[False, True, False, False, True], [True, False, False, False, False]])  # padding at any place
+
+
+def test_each_head(attention, rng):
+    """With heads [B, H, N, Dh] every head attends for itself, scaled by its own width; padding is its example's."""
+    # keeps: heads, scale, padding
+    _compare(attention, rng, 2, 3, told=" with three heads")
+    _compare(attention, rng, 2, 3, padding=GAPS, told=" with three heads and padding")
+    _compare(attention, rng, 2, 3, T=5, padding=GAPS, causal=True, told=" with three heads and both masks")
+
+
+def test_padding_at_any_place(attention, rng):
+    """Padding may stand in front or in the middle; what lies under it has no say, however large its score."""
+    # keeps: padding
+    _compare(attention, rng, 2, padding=GAPS, told=" with padding in the middle")
+    q, k, v = (torch.randn(2, n, 4, generator=rng, dtype=F64) for n in (3, 5, 5))
+    loud = torch.where(GAPS[..., None], 100 * q[:, :1].sum(1, keepdim=True), k)
+    same(_run(attention, q, loud, v, key_padding_mask=GAPS)[0], _expected(q, k, v, GAPS)[0],
+         "the output with loud keys under the padding")
+
+
+def test_both_masks(attention, rng):
+    """A key is blocked if either mask blocks it."""
+    # keeps: both
+    _compare(attention, rng, 2, T=4, padding=GAPS, causal=True, told=" with both masks")
+
+
+def test_own_beta(attention, rng):
+    """beta takes the place of the scale; beta = 0 spreads evenly over the keys that are not blocked."""
+    # keeps: beta, beta-zero
+    _compare(attention, rng, 2, beta=1.7, told=" at beta = 1.7")
+    _compare(attention, rng, 2, beta=0.0, told=" at beta = 0")
+    _compare(attention, rng, 2, T=4, padding=GAPS, causal=True, beta=0.0, told=" at beta = 0 with both masks")
+
+
+def test_what_learns(attention, rng):
+    """Gradients are those of the formula, with masks too, and finite beside a row that sees nothing."""
+    # keeps: blocked-gradient, gradients
+    padding = torch.tensor([[False, True, False], [True, True, True]])
+    leaves = [torch.randn(2, n, 3, generator=rng, dtype=F64).requires_grad_() for n in (2, 3, 3)]
+    attention(*leaves, key_padding_mask=padding, causal=True)[0].square().sum().backward()
+    others = [leaf.detach()[:1].clone().requires_grad_() for leaf in leaves]  # only the first example sees anything
+    out, _ = _expected(*others, padding[:1], causal=True)
+    out.square().sum().backward()
+    for name, got, right in zip("qkv", leaves, others, strict=True):
+        check(got.grad is not None, f"{name} gets no gradient: is something detached?")
+        check(got.grad.isfinite().all(), f"the gradient of {name} is not finite beside a row with every key blocked")
+        same(got.grad, torch.cat([right.grad, torch.zeros_like(right.grad)]), f"the gradient of {name}", rtol=1e-5,
+             atol=1e-8)
+
+
+def test_dtype_and_size(attention, rng):
+    """float32 and float64 are kept, all the way; scores of any size give finite weights."""
+    # keeps: dtype, formula
+    _compare(attention, rng, 2, dtype=torch.float32, told=" in float32")
+    q, k, v = (torch.randn(2, n, 4, generator=rng, dtype=F64) for n in (3, 5, 5))
+    same(_run(attention, q, k, v)[1].sum(-1), torch.ones(2, 3, dtype=F64), "the sum of the weights", rtol=0, atol=1e-12)
+    out, weights = _run(attention, 300 * q, 300 * k, v)
+    check(out.isfinite().all() and weights.isfinite().all(), "large scores give NaN or infinity")
+
+
+def test_views(attention, rng):
+    """Heads that were split off by a transpose, and so do not lie together in memory, give the same result."""
+    # keeps: heads
+    q, k, v = (torch.randn(2, n, 3, 4, generator=rng, dtype=F64) for n in (3, 5, 5))
+    heads = [x.transpose(1, 2).contiguous() for x in (q, k, v)]
+    usual, _ = _run(attention, *heads)
+    try:
+        got = run_beside(call_with_views, attention, *heads)
+    except Exception as error:
+        raise Wrong("heads that were made by a transpose are refused: `reshape` takes them, `view` does not") from error
+    same(got[0], usual, "the output for heads that are views")
+
+
+def test_ruled_out_functions(attention, rng):
+    """Neither F.scaled_dot_product_attention nor nn.MultiheadAttention is called."""
+    # keeps: ruled-out
+    q, k, v = (torch.randn(1, n, 4, generator=rng, dtype=F64) for n in (3, 5, 5))
+    _, used = run_beside(functions_called, attention, q, k, v)
+    for name in ("scaled_dot_product_attention", "multi_head_attention_forward"):
+        check(not any(call.endswith(name) for call in used), f"your answer calls {name}, which this question rules out")
 
 
 def _inputs(*lead, T=3, S=5, D=4, Dv=6):
@@ -178,3 +291,10 @@ def probe_heads_split_from_a_model(attention):
 
 def probe_beta_zero_with_masks(attention):
     return attention(*_inputs(2, T=4), key_padding_mask=PADDING, causal=True, beta=0.0)
+
+
+def probe_causal_runs_for_any_lengths(attention):
+    try:
+        return list(attention(*_inputs(2), causal=True)[1].shape)
+    except Exception:
+        return "fails"

@@ -1,51 +1,83 @@
-# %% answer-of-q1-8
-"""The repair is q1_8's dot_variance itself."""
-def first_false_line():
-    return 3, dot_variance
+# %% answers-of-earlier-questions
+"""The repairs are earlier answers, or lines of the derivation itself."""
+def repairs():
+    lines = DERIVATIONS
+    return {
+        "variance": ("closed", dot_variance),
+        "copy": ("pooled", lines["copy"]["selected"]),
+        "longer_key": ("wins", lambda q, K, V, j: elongated_limit(q, K, V, j, 1.0)),
+        "shuffled_tokens": ("cancelled", lines["shuffled_tokens"]["output"]),
+        "sensitive": ("saturated", lines["sensitive"]["product"]),
+    }
 
 
-# %% sum-over-places
-"""A named inner function that adds up the places in Python floats."""
-def first_false_line():
-    def repaired(mu, sigma):
+# %% found-by-program
+"""A program finds the false lines; the first line of each derivation repairs them."""
+def repairs():
+    rng, found = torch.Generator().manual_seed(0), {}
+    for name, lines in DERIVATIONS.items():
+        points = [draw(name, rng) for _ in range(30)]
+        first = next(iter(lines.values()))
+        for line, f in lines.items():
+            if any(not torch.allclose(f(*point), first(*point), rtol=1e-5, atol=1e-7) for point in points):
+                found[name] = [line, first]
+                break
+    return found
+
+
+# %% python-numbers
+"""Numbers and lists in Python and numpy; objects with __call__."""
+class _Variance:
+    def __call__(self, mu, sigma):
         return sum(2 * sigma**2 * m**2 + sigma**4 for m in mu.tolist())
 
-    return 3, repaired
+
+def _limit(q, K, V, j):
+    s = (K @ q).numpy().copy()
+    if s[j] > 0:
+        return torch.as_tensor(V[j])
+    keep = np.ones(len(s), dtype=bool)
+    keep[j] = s[j] == 0
+    e = np.exp(s[keep] - s[keep].max())
+    return torch.from_numpy(e @ V.numpy()[keep] / e.sum())
 
 
-# %% trace-form
-"""The unsimplified trace, returned as a 0-dim tensor."""
-def _by_trace(mu, sigma):
-    M = torch.outer(mu, mu) + sigma**2 * torch.eye(len(mu), dtype=mu.dtype, device=mu.device)
-    return torch.trace(M @ M) - torch.dot(mu, mu) ** 2
+def repairs():
+    return {
+        "sensitive": ("saturated", lambda z: float(z.softmax(0).max() * (1 - z.softmax(0).max()))),
+        "shuffled_tokens": ("cancelled", lambda X, P, Wq, Wk, Wv: line_shuffled(X, P, Wq, Wk, Wv)),
+        "longer_key": ("wins", _limit),
+        "copy": ("pooled", lambda s, V: V[int(np.argmax(s.numpy()))]),
+        "variance": ("closed", _Variance()),
+    }
 
 
-def first_false_line():
-    index = len(["moments", "trace", "expanded"])
-    return index, _by_trace
-
-
-# %% callable-object
-"""An object with __call__, numpy inside."""
-class Repaired:
-    def __call__(self, mu, sigma):
-        m = mu.detach().cpu().numpy().astype(np.float64)
-        return float(2 * sigma**2 * np.sum(m**2) + m.size * sigma**4)
-
-
-def first_false_line():
-    return 3, Repaired()
-
-
-# %% partial-of-general-formula
-"""A functools.partial of the variance for two different means and deviations."""
+# %% partials
+"""functools.partial and named functions with keyword arguments."""
 from functools import partial
 
 
-def _variance(mu_k, mu, sigma):
-    mu_k = mu if mu_k is None else mu_k
-    return sigma**2 * (mu @ mu) + sigma**2 * (mu_k @ mu_k) + mu.numel() * sigma**2 * sigma**2
+def _attend(X, Wq, Wk, Wv, order=None):
+    return F.scaled_dot_product_attention((X @ Wq)[None], (X @ Wk)[None], (X @ Wv)[None])[0]
 
 
-def first_false_line():
-    return (3, partial(_variance, None))
+def _power(z, largest):
+    y = torch.softmax(z, 0)
+    return y.max() - y.max() ** 2 if largest else None
+
+
+def repairs():
+    def shuffled(X, P, Wq, Wk, Wv):
+        return P @ _attend(X, Wq, Wk, Wv)
+
+    def copied(s, V):
+        return torch.nn.functional.one_hot(s.argmax(), len(s)).to(V) @ V
+
+    def limit(q, K, V, j):
+        scores = K @ q
+        scores[j] = torch.sign(scores[j]) * math.inf if scores[j] != 0 else scores[j]
+        return V[j] if scores[j] == math.inf else torch.softmax(scores, 0) @ V
+
+    return dict(variance=("closed", lambda mu, sigma: sigma**2 * (2 * mu.dot(mu) + mu.numel() * sigma**2)),
+                copy=("pooled", copied), longer_key=("wins", limit), shuffled_tokens=("cancelled", shuffled),
+                sensitive=("saturated", partial(_power, largest=True)))

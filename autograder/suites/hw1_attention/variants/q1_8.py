@@ -12,14 +12,13 @@ def unit_scale(d):
     return d**0.5
 
 
-def variance_lines(mu, sigma):
-    means = mu.tolist()
-    return [
-        sum((m**2 + sigma**2) ** 2 - m**4 for m in means),
-        sum(m**4 + 2 * m**2 * sigma**2 + sigma**4 - m**4 for m in means),
-        sum(2 * m**2 * sigma**2 + sigma**4 for m in means),
-        2 * sigma**2 * sum(m**2 for m in means) + len(means) * sigma**4,
-    ]
+def variance_from_moments(q1, q2, k1, k2):
+    return sum(b * e - (a * c) ** 2 for a, b, c, e in zip(*(x.tolist() for x in (q1, q2, k1, k2)), strict=True))
+
+
+def variance_from_means(mq, vq, mk, vk):
+    letters = zip(mq.tolist(), vq.tolist(), mk.tolist(), vk.tolist(), strict=True)
+    return sum((v + m**2) * (w + n**2) - m**2 * n**2 for m, v, n, w in letters)
 
 
 # %% trace-of-second-moments
@@ -41,18 +40,17 @@ def unit_scale(d):
     return dot_variance(torch.zeros(d, dtype=torch.float64), 1.0).sqrt()
 
 
-def variance_lines(mu, sigma):
-    M, m = _second_moment(mu, sigma), torch.dot(mu, mu)
-    outer, eye = torch.outer(mu, mu), torch.eye(mu.numel(), dtype=mu.dtype, device=mu.device)
-    return [
-        torch.trace(M @ M) - m**2,
-        torch.trace(outer @ outer + 2 * sigma**2 * outer + sigma**4 * eye) - m**2,
-        2 * sigma**2 * torch.trace(outer) + sigma**4 * torch.trace(eye),
-    ]
+def variance_from_means(mq, vq, mk, vk):
+    M, N = (torch.outer(m, m) + torch.diag(v) for m, v in ((mq, vq), (mk, vk)))  # E[q q^T], E[k k^T]
+    return torch.trace(M @ N) - (mq @ mk) ** 2
+
+
+def variance_from_moments(q1, q2, k1, k2):
+    return variance_from_means(q1, q2 - q1**2, k1, k2 - k1**2)
 
 
 # %% law-of-total-variance
-"""E[Var(q.k | q)] + Var(E[q.k | q]); lines as a mixture of numbers and 0-dim tensors."""
+"""E[Var(q.k | q)] + Var(E[q.k | q]); numbers and 0-dim tensors mixed."""
 def dot_mean(mu, sigma):
     return torch.linalg.vecdot(mu, mu)
 
@@ -67,14 +65,14 @@ def unit_scale(d):
     return np.sqrt(d)
 
 
-def variance_lines(mu, sigma):
-    mean_q_squared = (mu**2 + sigma**2).sum()  # E[q . q]
-    variance_of_mu_q = (mu * sigma).square().sum()  # Var(mu . q)
-    return [
-        sigma**2 * mean_q_squared + variance_of_mu_q,
-        sigma**2 * (mu @ mu + len(mu) * sigma**2) + sigma**2 * (mu @ mu),
-        float(2 * sigma**2 * (mu @ mu) + len(mu) * sigma**4),
-    ]
+def variance_from_means(mq, vq, mk, vk):
+    within = vk @ (vq + mq.square())  # E[Var(q . k | q)]
+    between = vq @ mk.square()  # Var(E[q . k | q])
+    return within + between
+
+
+def variance_from_moments(q1, q2, k1, k2):
+    return float((k2 - k1**2) @ q2 + (q2 - q1**2) @ k1**2)
 
 
 # %% numpy-double-sum
@@ -94,18 +92,16 @@ def unit_scale(d):
     return math.exp(0.5 * math.log(d))
 
 
-def variance_lines(mu, sigma):
-    m = mu.detach().cpu().numpy().astype(np.float64)
-    d, s2 = len(m), sigma**2
-    same = ((m**2 + s2) ** 2).sum()
-    different = sum(m[i] ** 2 * m[j] ** 2 for i in range(d) for j in range(d) if i != j)
-    return [
-        same + different - (m @ m) ** 2,
-        same - (m**4).sum(),
-        (2 * s2 * m**2 + s2**2).sum(),
-        2 * s2 * (m @ m) + d * s2**2,
-        dot_variance(mu, sigma),
-    ]
+def variance_from_moments(q1, q2, k1, k2):
+    q1, q2, k1, k2 = (x.detach().cpu().numpy().astype(np.float64) for x in (q1, q2, k1, k2))
+    pairs_q, pairs_k = np.outer(q1, q1), np.outer(k1, k1)  # E[q_i q_j], E[k_i k_j] for i != j
+    np.fill_diagonal(pairs_q, q2)
+    np.fill_diagonal(pairs_k, k2)
+    return float((pairs_q * pairs_k).sum() - (q1 @ k1) ** 2)
+
+
+def variance_from_means(mq, vq, mk, vk):
+    return variance_from_moments(mq, vq + mq**2, mk, vk + mk**2)
 
 
 # %% sympy
@@ -136,6 +132,12 @@ def unit_scale(d):
     return float(sympy.sqrt(d))
 
 
-def variance_lines(mu, sigma):
-    m, s, one = _one_place()
-    return [_sum_over(e, m, s, mu, sigma) for e in (one, sympy.expand(one), sympy.factor(one))]
+def variance_from_means(mq, vq, mk, vk):
+    m, v, n, w = sympy.symbols("m v n w", real=True)
+    one = sympy.expand((v + m**2) * (w + n**2) - m**2 * n**2)
+    f = sympy.lambdify((m, v, n, w), one, "math")
+    return math.fsum(f(*letters) for letters in zip(*(x.tolist() for x in (mq, vq, mk, vk)), strict=True))
+
+
+def variance_from_moments(q1, q2, k1, k2):
+    return math.fsum((q2 * k2 - q1**2 * k1**2).tolist())

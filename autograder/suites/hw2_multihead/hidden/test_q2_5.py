@@ -5,12 +5,14 @@ import torch
 from torch import nn
 
 from autograder.suites.causes import same_or_because
+from autograder.suites.once import once
 from course_utils.checking.compare import check, number
 from course_utils.instruments.work import count_work
 
 EXACT = {"rtol": 0, "atol": 0}
 
 
+@once
 def _counted(T, S, d_head, H):
     """What torch's counter finds in one forward pass over one sequence; tensors without memory, so any size goes."""
     D = d_head * H
@@ -19,6 +21,7 @@ def _counted(T, S, d_head, H):
     return count_work(module, x, y, y)["flops"]
 
 
+@once
 def _parts(T, S, D):
     """FLOPs of the four projections, and of the two products of attention, each counted on its own."""
     def flops(rows, inner, columns):

@@ -10,6 +10,7 @@ from autograder.judge.faults import StudentRaised
 from autograder.suites.causes import same_or_because
 from autograder.suites.devices import STRAY, on_another_device
 from autograder.suites.growth import growth_exponent
+from autograder.suites.once import once
 from course_utils.checking.compare import Wrong, check, same, tensor
 from course_utils.hw2.kv_runs import decode_stepwise, decode_together, work_per_step
 from course_utils.instruments.torch_match import projection_weights, torch_twin, twin_attention
@@ -42,6 +43,7 @@ def _joined(steps, x):
     return joined
 
 
+@once
 def _by_hand(weights, n_heads, x, seen=None, scale=None, bare=False):
     """The causal pass, step by step; `seen(t)` are the positions that step t looks at."""
     B, N, width = x.shape

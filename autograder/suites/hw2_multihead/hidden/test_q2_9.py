@@ -1,4 +1,4 @@
-"""Hidden checks of q2_9: window_attention, channel_attention and attention_cost."""
+"""Hidden checks of q2_9: window_attention, strided_attention, channel_attention and attention_cost."""
 
 import math
 from functools import partial
@@ -95,6 +95,75 @@ def test_window_must_divide(window_attention, rng):
     window_attention(*_draw(rng, N=15), 5)
 
 
+def _other_group(N, stride):
+    """True where two tokens' places differ modulo the stride."""
+    place = torch.arange(N) % stride
+    return place[:, None] != place
+
+
+def _strided(q, k, v, stride):
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=~_other_group(q.shape[1], stride))
+
+
+@pytest.mark.weight(3)
+def test_stride_values(strided_attention, rng):
+    """The output is that of full attention in which token i sees the tokens with j % stride == i % stride alone."""
+    for B, N, D, stride in ((3, 12, 5, 3), (2, 12, 5, 4), (1, 10, 3, 5), (4, 8, 6, 2), (2, 9, 4, 3), (7, 40, 3, 8)):
+        q, k, v = _draw(rng, B, N, D)
+        expected = _strided(q, k, v, stride)
+        got = _alone(strided_attention(q, k, v, stride), "strided_attention")
+        order = torch.arange(N).reshape(-1, stride).T.flatten()
+        apart = _other_group(N, stride)
+        same_or_because(got, expected, f"the output with N={N}, stride={stride}", {
+            "nothing is cut, every token sees all": _attend(q, k, v),
+            "these are blocks of neighbours; the tokens of a group are `stride` places apart":
+                _attend(q, k, v, _elsewhere(N, stride)),
+            "the tokens of a group are N / stride places apart; it is `stride` places":
+                _attend(q, k, v, _other_group(N, N // stride)),
+            "the outputs stand group after group; put them into the tokens' own order": expected[:, order],
+            "a token sees only the earlier ones of its "
+            "group": _attend(q, k, v, apart | torch.ones(N, N).triu(1).bool()),
+            "the scale 1 / sqrt(D) is missing": _attend(q, k, v, apart, scale=1.0),
+            "the scale is made from the group, and the dot product runs over D":
+                _attend(q, k, v, apart, scale=1 / math.sqrt(N // stride)),
+            "the token itself is left out of its group": _attend(q, k, v, apart | torch.eye(N).bool()),
+        })
+
+
+def test_stride_extremes(strided_attention, rng):
+    """With stride = 1 it is full attention, with stride = N the values come back."""
+    q, k, v = _draw(rng)
+    same(_alone(strided_attention(q, k, v, 1), "strided_attention"), F.scaled_dot_product_attention(q, k, v),
+         "the output with stride = 1")
+    same(_alone(strided_attention(q, k, v, 12), "strided_attention"), v, "the output with stride = N")
+
+
+@pytest.mark.weight(2)
+def test_groups_are_apart(strided_attention, rng):
+    """A change of one token moves outputs in its own group, and in no other group or row."""
+    q, k, v = _draw(rng)
+    before = tensor(_alone(strided_attention(q, k, v, 4), "strided_attention"), "the output", (3, 12, 5), F64)
+    for token in (0, 5, 11, 3):
+        other_k, other_v = k.clone(), v.clone()
+        other_k[1, token] -= 1
+        other_v[1, token] += 1
+        after = tensor(strided_attention(q, other_k, other_v, 4), "the output", (3, 12, 5), F64)
+        moved = (after - before).abs().amax(-1) > 1e-9  # [B, N]
+        inside = torch.zeros(3, 12, dtype=torch.bool)
+        inside[1, token % 4 :: 4] = True
+        check(not moved[~inside].any(), f"with stride=4 a change of token {token} moves outputs outside its group")
+        check(moved[inside].all(), f"with stride=4 a change of token {token} must move all three outputs of its group")
+
+
+@pytest.mark.weight(2)
+def test_stride_must_divide(strided_attention, rng):
+    """A stride that does not divide N is a ValueError; one that does is not."""
+    for N, stride in ((12, 5), (7, 2), (6, 4), (5, 6), (9, 12)):
+        with raises(ValueError, f"strided_attention with N={N} and stride={stride}"):
+            strided_attention(*_draw(rng, N=N), stride)
+    strided_attention(*_draw(rng, N=15), 5)
+
+
 @pytest.mark.weight(3)
 def test_channel_values(channel_attention, rng):
     """The output is attention(q^T, k^T, v^T)^T with the scale 1 / sqrt(N)."""
@@ -163,36 +232,48 @@ def test_window_gradients(window_attention, rng):
         _gradients(*ways, "window_attention", _draw(rng, 2), rng)
 
 
+def test_stride_gradients(strided_attention, rng):
+    """Gradients of strided_attention by q, k and v are those of attention in which other groups are masked."""
+    for stride in (3, 4):
+        ways = [partial(f, stride=stride) for f in (strided_attention, _strided)]
+        _gradients(*ways, "strided_attention", _draw(rng, 2), rng)
+
+
 def test_channel_gradients(channel_attention, rng):
     """Gradients of channel_attention by q, k and v are those of attention(q^T, k^T, v^T)^T."""
     _gradients(channel_attention, _turned, "channel_attention", _draw(rng, 2, 6), rng)
 
 
-def test_large_scores(window_attention, channel_attention, rng):
-    """Scores of a thousand and more neither overflow nor become NaN, in both."""
+def test_scores_far_out(window_attention, strided_attention, channel_attention, rng):
+    """Scores of a thousand and more neither overflow nor become NaN, in all three."""
     q, k, v = _draw(rng)
     q, k = 50 * q, 50 * k
     same(_alone(window_attention(q, k, v, 4), "window_attention"), _windowed(q, k, v, 4),
          "the output of window_attention with scores of a thousand and more", atol=1e-8)
+    same(_alone(strided_attention(q, k, v, 4), "strided_attention"), _strided(q, k, v, 4),
+         "the output of strided_attention with scores of a thousand and more", atol=1e-8)
     same(_alone(channel_attention(q, k, v), "channel_attention"), _turned(q, k, v),
          "the output of channel_attention with scores of a thousand and more", atol=1e-8)
 
 
-def test_views_of_other_tensors(window_attention, channel_attention, in_box, rng):
+def test_views_of_other_tensors(window_attention, strided_attention, channel_attention, in_box, rng):
     """Inputs that are slices or transposes of other tensors count by their values, however they lie in memory."""
     for layout, call in (("slices of wider tensors", call_with_slices), ("transposes", call_with_views)):
         q, k, v = _draw(rng, 2)
         told = f"for inputs that are {layout} (index axes, and leave the strides to torch)"
         same(in_box(call, window_attention, q, k, v, 4), _windowed(q, k, v, 4),
              f"the output of window_attention {told}")
+        same(in_box(call, strided_attention, q, k, v, 4), _strided(q, k, v, 4),
+             f"the output of strided_attention {told}")
         same(in_box(call, channel_attention, q, k, v), _turned(q, k, v), f"the output of channel_attention {told}")
 
 
-def test_float32(window_attention, channel_attention, rng):
-    """In float32 both results are float32, to its precision."""
+def test_float32(window_attention, strided_attention, channel_attention, rng):
+    """In float32 all results are float32, to its precision."""
     q, k, v = _draw(rng, dtype=torch.float32)
     expected = F.scaled_dot_product_attention(q, k, v, attn_mask=~_elsewhere(12, 3))
     same(window_attention(q, k, v, 3), expected, "the output of window_attention", atol=1e-5)
+    same(strided_attention(q, k, v, 3), _strided(q, k, v, 3), "the output of strided_attention", atol=1e-5)
     expected = F.scaled_dot_product_attention(*(x.mT.contiguous() for x in (q, k, v))).mT
     same(channel_attention(q, k, v), expected, "the output of channel_attention", atol=1e-5)
 

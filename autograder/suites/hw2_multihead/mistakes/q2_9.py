@@ -26,7 +26,7 @@ replace("x.unflatten(1, (-1, window))", "x[:, None]")
 
 # %% keys-of-first-window
 """Every window of yours looks at the keys of the first one: keys and values have to be cut with the queries."""
-replace("attention(q, k, v)[0]", "attention(q, k[:, :1].expand_as(k), v[:, :1].expand_as(v))[0]")
+replace("attention(q, k, v)[0].flatten", "attention(q, k[:, :1].expand_as(k), v[:, :1].expand_as(v))[0].flatten")
 
 # %% remainder-accepted
 """A length that is no multiple of the window goes through, with a shorter window at the end. The contract says
@@ -109,16 +109,72 @@ replace('{"patches": 4 * N * N * D, "channels": 4 * N * D * D}', '{"patches": 4 
 """Your cost does not depend on the kind. Transposing swaps the roles of N and D: which one is squared?"""
 replace('"channels": 4 * N * D * D', '"channels": 4 * N * N * D')
 
+# %% stride-blocks-for-strides
+"""Your strided attention cuts neighbouring blocks. Token i sees the tokens whose places are equal modulo the stride: 0, s,
+2s and so on are one group."""
+replace("x.unflatten(1, (-1, stride)).transpose(1, 2)", "x.unflatten(1, (-1, stride))")
+replace("out.transpose(1, 2).flatten(1, 2)", "out.flatten(1, 2)")
+
+# %% stride-order-lost
+"""Your strided attention gives the outputs group after group. Put them back to where their tokens stand: the first output
+belongs to token 0, the second to token 1."""
+replace("out.transpose(1, 2).flatten(1, 2)", "out.flatten(1, 2)")
+
+# %% stride-many-tokens-apart
+"""Your groups hold `stride` tokens each, N / stride places apart. It is the other way round: the tokens of a group lie
+`stride` places apart, and there are N / stride of them."""
+replace("x.unflatten(1, (-1, stride)).transpose(1, 2)", "x.unflatten(1, (stride, -1)).transpose(1, 2)")
+
+# %% stride-ignored
+"""Your strided attention is full attention: tokens of other groups are seen too."""
+replace("x.unflatten(1, (-1, stride)).transpose(1, 2)", "x[:, None]")
+replace("out.transpose(1, 2).flatten(1, 2)", "out[:, 0]")
+
+# %% stride-remainder-accepted
+"""A length that is no multiple of the stride goes through. The contract says ValueError."""
+def strided_attention(q, k, v, stride):
+    out = torch.empty_like(q)
+    for r in range(stride):
+        out[:, r::stride] = attention(q[:, r::stride], k[:, r::stride], v[:, r::stride])[0]
+    return out
+
+# %% stride-only-earlier-tokens
+"""A token of yours sees only the tokens of its group that stand before it. Here it sees the whole group, later ones
+too."""
+replace("out, _ = attention(q, k, v)", "out, _ = attention(q, k, v, causal=True)")
+
+# %% stride-scaled-by-group
+"""In a group you scale by the root of its size. The dot product still runs over the width of the vectors."""
+replace("out, _ = attention(q, k, v)", "out, _ = attention(q, k, v, beta=q.shape[2] ** -0.5)")
+
+# %% stride-keys-of-the-next-group
+"""Every group of yours looks at the keys and values of another group: deal out all three in the same way."""
+replace("out, _ = attention(q, k, v)", "out, _ = attention(q, k.roll(1, 1), v.roll(1, 1))")
+
+# %% keys-of-the-first-example
+"""All examples of a batch look at the keys and values of the first one. Each example has its own: keep axis 0 apart."""
+replace("attention(q, k, v)[0].flatten", "attention(q, k[:1].expand_as(k), v[:1].expand_as(v))[0].flatten")
+replace("out, _ = attention(q, k, v)", "out, _ = attention(q, k[:1].expand_as(k), v[:1].expand_as(v))")
+
+# %% float32-inside
+"""Your results have the right dtype and lost half of their digits: something is computed in float32 on the way."""
+replace("return attention(q, k, v)[0].flatten(1, 2)",
+        "return attention(q.float(), k.float(), v.float())[0].flatten(1, 2).to(v.dtype)")
+replace("out, _ = attention(q, k, v)", "out = attention(q.float(), k.float(), v.float())[0].to(v.dtype)")
+replace("attention(q.mT, k.mT, v.mT)[0].mT", "attention(q.float().mT, k.float().mT, v.float().mT)[0].mT.to(v.dtype)")
+
 # %% no-gradient
 """Your numbers are right, but no gradient reaches the inputs: they are detached, or the work is done outside torch.
 These are parts of models, and have to learn."""
 replace("x.unflatten(1, (-1, window))", "x.detach().unflatten(1, (-1, window))")
+replace("x.unflatten(1, (-1, stride))", "x.detach().unflatten(1, (-1, stride))")
 replace("attention(q.mT, k.mT, v.mT)", "attention(q.detach().mT, k.detach().mT, v.detach().mT)")
 
 # %% weights-detached
 """Gradients reach the values, and neither queries nor keys: the attention weights are detached, so what to look at is
 never learned."""
 replace("attention(q, k, v)[0].flatten(1, 2)", "(attention(q, k, v)[1].detach() @ v).flatten(1, 2)")
+replace("out, _ = attention(q, k, v)", "out = attention(q, k, v)[1].detach() @ v")
 replace("attention(q.mT, k.mT, v.mT)[0].mT", "(attention(q.mT, k.mT, v.mT)[1].detach() @ v.mT).mT")
 
 # %% softmax-overflows
@@ -126,5 +182,7 @@ replace("attention(q.mT, k.mT, v.mT)[0].mT", "(attention(q.mT, k.mT, v.mT)[1].de
 that does."""
 replace("return attention(q, k, v)[0]", """e = torch.exp(q @ k.mT / math.sqrt(q.shape[-1]))
     return (e / e.sum(-1, keepdim=True) @ v)""")
+replace("out, _ = attention(q, k, v)", """e = torch.exp(q @ k.mT / math.sqrt(q.shape[-1]))
+    out = e / e.sum(-1, keepdim=True) @ v""")
 replace("return attention(q.mT, k.mT, v.mT)[0].mT", """e = torch.exp(q.mT @ k / math.sqrt(q.shape[1]))
     return v @ (e / e.sum(-1, keepdim=True)).mT""")

@@ -17,6 +17,7 @@ def _numbered(B, N, D):
 
 def test_which_column_goes_where(split_heads):
     """Head h of [B, N, D] holds columns h * Dh to (h + 1) * Dh - 1 of every token, in order."""
+    # keeps: split
     x = _numbered(2, 5, 12)
     got = tensor(split_heads(x, 3), "split_heads of [2, 5, 12] with 3 heads", (2, 3, 5, 4), F64)
     check(not torch.equal(got, x.reshape(2, 3, 5, 4)), "the shape is right, but tokens are torn apart: a `view` or "
@@ -27,6 +28,7 @@ def test_which_column_goes_where(split_heads):
 
 def test_merge_puts_heads_side_by_side(merge_heads):
     """merge_heads lays the heads of each token side by side, the first head first: [B, H, N, Dh] -> [B, N, H * Dh]."""
+    # keeps: merge
     x = _numbered(2, 5, 12)
     heads = torch.stack([x[:, :, 4 * h : 4 * h + 4] for h in range(3)], 1)
     same(merge_heads(heads), x, "merge_heads of [2, 3, 5, 4]")
@@ -34,11 +36,29 @@ def test_merge_puts_heads_side_by_side(merge_heads):
 
 def test_round_trips(split_heads, merge_heads, rng):
     """merge_heads undoes split_heads and split_heads undoes merge_heads, exactly, for any number of heads."""
+    # keeps: inverses
     for B, N, D, H in ((2, 5, 12, 3), (3, 4, 6, 1), (1, 3, 8, 8)):
         x = torch.randn(B, N, D, generator=rng)
         same(merge_heads(split_heads(x, H)), x, f"merge_heads(split_heads(x, {H}))", rtol=0, atol=0)
         heads = torch.randn(B, H, N, D // H, generator=rng)
         same(split_heads(merge_heads(heads), H), heads, f"split_heads(merge_heads(x), {H})", rtol=0, atol=0)
+
+
+def test_only_numbers_move(split_heads, merge_heads, rng):
+    """Any dtype goes through, whole numbers and truth values too, and gradients pass."""
+    # keeps: dtypes, gradients
+    for dtype in (torch.int64, torch.bool, torch.float32):
+        x = torch.randint(2, (2, 3, 4), generator=rng).to(dtype)
+        back = merge_heads(split_heads(x, 2))
+        check(back.dtype == dtype and torch.equal(back, x), f"{dtype} does not come back as it went in")
+    x = torch.randn(2, 3, 4, generator=rng, dtype=F64, requires_grad=True)
+    heads = split_heads(x, 2)
+    check(heads.requires_grad, "no gradient passes through split_heads")
+    merged = merge_heads(heads)
+    check(merged.requires_grad, "no gradient passes through merge_heads")
+    up = torch.randn(2, 3, 4, generator=rng, dtype=F64)
+    (merged * up).sum().backward()
+    same(x.grad, up, "the gradient through both")
 
 
 def probe_split(split_heads):

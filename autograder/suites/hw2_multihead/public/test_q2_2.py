@@ -6,6 +6,7 @@ from course_utils.checking.beside import run_beside
 from course_utils.checking.compare import check, same, tensor
 from course_utils.checking.raises import expect_value_error, raises_value_error
 from course_utils.explain.fingerprints import precision
+from course_utils.hw2.modules import parameter_names
 from course_utils.instruments.calls import call_with_shared
 from course_utils.instruments.torch_match import projection_weights, torch_twin, twin_attention
 from course_utils.instruments.work import functions_called
@@ -45,13 +46,24 @@ def _run(mha, query, key, value, **options):
 
 
 def test_names(MultiHeadAttention):
-    """The projections are q_proj, k_proj, v_proj and o_proj; a width that the heads do not divide is a ValueError."""
+    """The projections are q_proj, k_proj, v_proj and o_proj, with biases if asked for, and nothing else is learned."""
+    # keeps: projections, n-heads, no-biases
     check(_module(MultiHeadAttention).n_heads == H, "the attribute n_heads is not the number of heads")
+    for bias in (True, False):
+        found, expected = run_beside(parameter_names, MultiHeadAttention, D, H, 0.0, bias), sorted(_weights(bias=bias))
+        check(found == expected, f"with bias={bias} the parameters are {', '.join(found)}; expected are "
+              f"{', '.join(expected)}, and no others")
+
+
+def test_width_that_does_not_split(MultiHeadAttention):
+    """A width that the heads do not divide is a ValueError when the module is made."""
+    # keeps: divides
     expect_value_error("MultiHeadAttention(10, 4), where 4 does not divide 10,", MultiHeadAttention, 10, 4)
 
 
 def test_against_torch(MultiHeadAttention):
     """With its weights copied over, nn.MultiheadAttention gives the same output and the same weights."""
+    # keeps: head-columns, scale, agrees
     mha, inputs = _module(MultiHeadAttention), _inputs()
     out, weights = _run(mha, *inputs)
     expected = twin_attention(torch_twin(_weights(), H), *inputs)
@@ -60,23 +72,119 @@ def test_against_torch(MultiHeadAttention):
 
 
 def test_masks_against_torch(MultiHeadAttention):
-    """The same with padding that differs from row to row, with causal=True, and with both."""
-    mha, inputs = _module(MultiHeadAttention), _inputs()
-    for options in ({"key_padding_mask": PADDING}, {"causal": True}, {"key_padding_mask": PADDING, "causal": True}):
-        out, weights = _run(mha, *inputs, **options)
-        expected = twin_attention(torch_twin(_weights(), H), *inputs, **options)
-        told = " and ".join(options)
-        same(weights, expected[1], f"the weights with {told}")
-        same(out, expected[0], f"the output with {told}")
+    """The same with padding that differs by row and by call, with causal=True, with both, without biases."""
+    # keeps: agrees, padding, causal
+    for bias in (True, False):
+        mha, inputs = _module(MultiHeadAttention, bias=bias), _inputs()
+        for options in ({"key_padding_mask": PADDING}, {"causal": True}, {"key_padding_mask": PADDING, "causal": True},
+                        {"key_padding_mask": PADDING.flip(0)}):
+            out, weights = _run(mha, *inputs, **options)
+            expected = twin_attention(torch_twin(_weights(bias=bias), H), *inputs, **options)
+            told = " and ".join(options)
+            same(weights, expected[1], f"the weights with {told}")
+            same(out, expected[0], f"the output with {told}")
+
+
+def test_self_and_cross(MultiHeadAttention):
+    """Queries, keys and values may be one tensor or three, or two of them the same: each is projected from its own."""
+    # keeps: self-and-cross
+    mha, (x, y, z) = _module(MultiHeadAttention), _inputs(T=5)
+    for given, places in (((x,), (0, 0, 0)), ((x, y), (0, 1, 1)), ((x, y), (0, 0, 1)), ((x, y, z), (0, 1, 2))):
+        got = run_beside(call_with_shared, mha, list(given), list(places))
+        expected = twin_attention(torch_twin(_weights(), H), *(given[i] for i in places))
+        same(got[0], expected[0], f"the output where query, key and value are the tensors {places}")
+
+
+def test_causal_when_lengths_differ(MultiHeadAttention):
+    """The last query is level with the last key: query i sees key j iff j <= i + (S - T), for T > S too."""
+    # keeps: causal, nothing-to-see
+    mha = _module(MultiHeadAttention)
+    for T, S in ((2, 5), (5, 3)):
+        _, weights = _run(mha, *_inputs(T=T, S=S), causal=True)
+        seen = torch.arange(S) <= torch.arange(T)[:, None] + (S - T)
+        check(weights.isfinite().all(), f"the weights with T={T}, S={S} and causal=True have NaN")
+        check(torch.equal(weights > 0, seen.expand_as(weights)), f"with T={T}, S={S} and causal=True the wrong keys "
+              f"are seen: "
+              "query i sees key j iff j <= i + (S - T)")
 
 
 def test_nothing_to_see(MultiHeadAttention):
-    """A row with every key blocked has weights 0 and gives o_proj's bias; it is never NaN."""
-    mha, inputs = _module(MultiHeadAttention), _inputs()
+    """A query with every key blocked, by one mask or both, has weights 0 and gives o_proj's bias; never NaN."""
+    # keeps: nothing-to-see
+    mha, inputs = _module(MultiHeadAttention), _inputs(T=5)
+    bias = _weights()["o_proj.bias"]
     out, weights = _run(mha, *inputs, key_padding_mask=PADDING | torch.tensor([[False], [True], [False]]))
     check(out.isfinite().all() and weights.isfinite().all(), "NaN: a softmax over nothing but -inf")
     check((weights[1] == 0).all(), "with every key blocked the weights must be exactly 0")
-    same(out[1], _weights()["o_proj.bias"].expand(4, D), "the output of the blocked row, against o_proj's bias")
+    same(out[1], bias.expand(5, D), "the output of the blocked row, against o_proj's bias")
+    left = PADDING.flip(1)  # padding on the left: with causal=True the first queries see nothing
+    out, weights = _run(mha, *inputs, key_padding_mask=left, causal=True)
+    check(out.isfinite().all() and weights.isfinite().all(), "NaN where the two masks together leave a query nothing")
+    same(out[1, 0], bias, "the output of a query whose keys are all blocked by the two masks together")
+
+
+def test_large_scores_here(MultiHeadAttention):
+    """Scores of a thousand and more neither overflow nor become NaN."""
+    # keeps: never-nan
+    mha, (query, key, value) = _module(MultiHeadAttention), _inputs()
+    out, weights = _run(mha, 50 * query, 50 * key, value)
+    expected = twin_attention(torch_twin(_weights(), H), 50 * query, 50 * key, value)
+    same(out, expected[0], "the output with large scores", rtol=1e-5, atol=1e-6)
+
+
+def test_gradients_flow(MultiHeadAttention):
+    """Gradients of the output reach query, key and value, and those of the weights query and key."""
+    # keeps: gradients
+    leaves = [x.requires_grad_() for x in _inputs()]
+    blocked = PADDING | torch.tensor([[False], [True], [False]])
+    out, weights = _module(MultiHeadAttention)(*leaves, key_padding_mask=blocked)
+    for what, result, count in (("output", out, 3), ("weights", weights, 2)):
+        check(result.requires_grad, f"the {what} are cut off from the graph: return them without `detach`")
+        up = torch.linspace(-1, 1, result.numel(), dtype=F64).reshape(result.shape)
+        found = torch.autograd.grad((result * up).sum(), leaves[:count], retain_graph=True, allow_unused=True)
+        for name, g in zip(("query", "key", "value")[:count], found, strict=True):
+            check(g is not None and g.isfinite().all() and g.abs().max() > 0, f"no finite gradient of the {what} "
+                  f"reaches {name}")
+
+
+def _weights_left(MultiHeadAttention, p=0.25, training=True, **options):
+    """Which of four equal weights are left, read off the output: [B, T, H, Dh], 1 + 2 + 4 + 8 where nothing is dropped.
+
+    Queries and keys are 0, so that all weights are 1/4; key j has the value 2^j in every feature; o_proj passes on.
+    """
+    mha = MultiHeadAttention(12, 3, dropout=p)
+    mha.double()
+    mha.train(training)
+    eye, zero = torch.eye(12, dtype=F64), torch.zeros(12, dtype=F64)
+    biases = {f"{name}.bias": zero for name in ("q_proj", "k_proj", "v_proj", "o_proj")}
+    weights = {"q_proj.weight": 0 * eye, "k_proj.weight": 0 * eye, "v_proj.weight": eye, "o_proj.weight": eye}
+    mha.load_state_dict({**dict(mha.state_dict()), **weights, **biases})
+    value = (2.0 ** torch.arange(4, dtype=F64))[:, None].expand(60, 4, 12)
+    x = torch.ones(60, 4, 12, dtype=F64)
+    out = tensor(mha(x, x, value, **options)[0], "the output", (60, 4, 12), F64).detach()
+    return 4 * out.unflatten(-1, (3, 4))
+
+
+def test_dropout(MultiHeadAttention):
+    """In training mode each weight of each head is dropped by itself, after the softmax; never in eval mode."""
+    # keeps: dropout
+    same(_weights_left(MultiHeadAttention, training=False), torch.full((60, 4, 3, 4), 15.0, dtype=F64),
+         "four times the output in evaluation mode, where nothing is dropped,")
+    for told, options in (("", {}), (" with causal=True", {"causal": True})):
+        left = 0.75 * _weights_left(MultiHeadAttention, **options)[:, 3]  # [B, H, Dh]: it sees four keys
+        check((left - left.round()).abs().max() < 1e-6, f"in training mode{told} what is left of the weights is not "
+              f"scaled by "
+              "1 / (1 - dropout), or something else than the weights is dropped")
+        check((left - left[..., :1]).abs().max() < 1e-6, f"in training mode{told} features of one head lose "
+              f"different keys: the "
+              "dropout acts on values, heads or the output. It acts on the weights, after the softmax")
+        bits = (left[..., 0].round().long()[..., None] >> torch.arange(4)) & 1  # [B, H, S]
+        share = 1 - bits.double().mean().item()
+        check(abs(share - 0.25) < 0.08, f"with dropout=0.25{told} a share of {share:.2f} of the weights is dropped "
+              f"in training mode")
+        check(not torch.equal(bits[:, 0], bits[:, 1]), f"in training mode{told} all heads lose the same weights: "
+              f"each weight of "
+              "each head is dropped by itself")
 
 
 def probe_names(MultiHeadAttention):

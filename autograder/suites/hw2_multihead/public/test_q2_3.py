@@ -17,6 +17,7 @@ def _rows(*rows):
 
 def test_padding_mask(padding_mask):
     """Lengths 3, 1 and 4 give a bool mask [3, 4] that is True behind each end; max_len makes it wider."""
+    # keeps: padding-mask, max-len, list-or-tensor
     expected = _rows("...x", ".xxx", "....")
     for lengths in ([3, 1, 4], torch.tensor([3, 1, 4])):
         told = f"padding_mask of a {type(lengths).__name__.lower()}"
@@ -29,6 +30,7 @@ def test_padding_mask(padding_mask):
 
 def test_causal_mask(causal_mask):
     """causal_mask(T, S) is True where key j lies after query i, j > i + (S - T): the last query sees everything."""
+    # keeps: causal-mask, last-sees-all
     for sizes, expected in (((3,), _rows(".xx", "..x", "...")), ((2, 4), _rows("...x", "....")),
                             ((4, 2), _rows("xx", "xx", ".x", ".."))):
         told = f"causal_mask{sizes}" if len(sizes) > 1 else f"causal_mask({sizes[0]})"
@@ -37,8 +39,17 @@ def test_causal_mask(causal_mask):
         same(got, expected, told)
 
 
+def test_lengths_of_nothing(padding_mask):
+    """A length may be 0: then all of its row is padding. A tensor of any integer dtype is welcome."""
+    # keeps: length-zero
+    expected = _rows("xx", "..", ".x")
+    for lengths in ([0, 2, 1], torch.tensor([0, 2, 1], dtype=torch.int32)):
+        same(padding_mask(lengths), expected, "padding_mask of the lengths 0, 2 and 1")
+
+
 def test_masks_for(masks_for):
     """masks_for names every attention that the architecture has, each with a set of "padding" and "causal"."""
+    # keeps: attentions
     for architecture, attentions in ATTENTIONS.items():
         got = masks_for(architecture)
         check(isinstance(got, dict), f"masks_for({architecture!r}) is no dict")
@@ -47,8 +58,38 @@ def test_masks_for(masks_for):
         for name, masks in got.items():
             check(isinstance(masks, (set, frozenset, list, tuple)) and all(m in ("padding", "causal") for m in masks),
                   f'the masks of {name} are {masks!r}, expected a set made of "padding" and "causal"')
-    check(set(masks_for("encoder")["encoder_self"]) == {"padding"}, "an encoder may read in both directions, but never "
-          'the padding: its self-attention needs {"padding"}')
+
+
+def _leaks(attention, masks):
+    """Whether some real output hears what it must not, with these masks: found by changing one token at a time."""
+    g = torch.Generator().manual_seed(3)
+    T, S = (5, 6) if attention == "cross" else (6, 6)
+    q, k, v = (torch.randn(n, 4, generator=g, dtype=torch.float64) for n in (T, S, S))
+    padding, real = torch.arange(S) >= 4, range(4)
+    later = torch.arange(S) > torch.arange(T)[:, None] + (S - T)
+    blocked = torch.zeros(T, S, dtype=torch.bool)
+    for name, mask in (("padding", padding.expand(T, S)), ("causal", later)):
+        blocked = blocked | mask if name in masks else blocked
+    weights = (q @ k.T).masked_fill(blocked, -torch.inf).softmax(-1)
+    heard = weights > 0  # [T, S]
+    ahead = attention == "decoder_self"
+    return any(heard[i, j] and (padding[j] or ahead and j > i) for i in real for j in range(S))
+
+
+def test_masks_are_needed_and_enough(masks_for):
+    """With your masks no real position hears what it must not; and without any one of them it would."""
+    # keeps: needed
+    for architecture, attentions in ATTENTIONS.items():
+        for name in sorted(attentions):
+            masks = set(masks_for(architecture)[name])
+            told = f"masks_for({architecture!r})[{name!r}]"
+            check(not _leaks(name, masks), f"{told} is {sorted(masks)}: with these masks alone a real position hears "
+                  f"what it "
+                  "must not")
+            for mask in sorted(masks):
+                check(_leaks(name, masks - {mask}), f"{told} is {sorted(masks)}: without {mask!r} no real position "
+                      f"would hear more "
+                      "that it must not, so that mask is not needed")
 
 
 def _sorted(masks):

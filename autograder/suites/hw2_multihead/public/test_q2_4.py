@@ -18,6 +18,7 @@ def _exactly(got, expected, what):
 
 def test_small_layers(qkv_parameters, attention_entries):
     """Three linear layers of width 5 have 75 weights and 15 biases; 4 tokens have 16 attention weights."""
+    # keeps: qkv, entries, exact, pairs
     weights, biases = _pair(qkv_parameters(5), "qkv_parameters(5)")
     _exactly(weights, 75, "the weights of three layers of width 5")
     _exactly(biases, 15, "the biases of three layers of width 5 (one number for each output, not for each layer)")
@@ -26,6 +27,7 @@ def test_small_layers(qkv_parameters, attention_entries):
 
 def test_dense_layer(dense_parameters):
     """One dense layer from all N * D numbers to all N * D numbers, counted on nn.Linear itself."""
+    # keeps: dense, exact, pairs
     for N, D in ((2, 3), (4, 5)):
         layer = nn.Linear(N * D, N * D)
         weights, biases = _pair(dense_parameters(N, D), f"dense_parameters({N}, {D})")
@@ -35,6 +37,7 @@ def test_dense_layer(dense_parameters):
 
 def test_whole_module(mha_parameters):
     """mha_parameters counts the four projections, with and without biases, whatever the number of heads."""
+    # keeps: mha, exact
     for D, H in ((6, 1), (6, 3), (8, 2)):
         for bias in (True, False):
             module = nn.MultiheadAttention(D, H, bias=bias)

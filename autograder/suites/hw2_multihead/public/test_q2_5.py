@@ -15,6 +15,7 @@ def _counted(T, S, D, H):
 
 def test_worked_number(mha_flops):
     """T = 2, S = 3, two heads of width 4: 1280 for the projections and 192 for attention, 1472 in all."""
+    # keeps: flops
     got = number(mha_flops(2, 3, 4, 2), "mha_flops(2, 3, 4, 2)")
     check(got != 736, "these are multiply-adds; each counts as two operations")
     check(got == 1472, f"mha_flops(2, 3, 4, 2) is {got:.15g}, expected 1472")
@@ -22,6 +23,7 @@ def test_worked_number(mha_flops):
 
 def test_against_the_counter(mha_flops):
     """The formula gives what torch's FLOP counter finds in nn.MultiheadAttention."""
+    # keeps: flops, any-heads
     for T, S, d_head, H in ((4, 4, 3, 2), (3, 7, 2, 4), (6, 2, 5, 1)):
         told = f"mha_flops({T}, {S}, {d_head}, {H})"
         got, expected = number(mha_flops(T, S, d_head, H), told), _counted(T, S, d_head * H, H)
@@ -30,10 +32,24 @@ def test_against_the_counter(mha_flops):
 
 def test_short_and_long(bottleneck):
     """Few tokens: the projections cost more. Many tokens: attention does."""
+    # keeps: bottleneck
     for N, D, expected in ((8, 256, "projections"), (512, 16, "attention")):
         got = bottleneck(N, N, D)
         check(got == expected, f'bottleneck({N}, {N}, {D}) gives {got!r}, expected "{expected}": with {N} tokens of '
               f"width {D} that is what costs more")
+
+
+def test_bottleneck_by_counting(bottleneck):
+    """The four projections against the two products, counted, for many T, S and widths; equal costs are left out."""
+    # keeps: bottleneck
+    for D in (6, 9):
+        for T, S in SIZES:
+            projections, products = 2 * (2 * T + 2 * S) * D * D, 2 * 2 * T * S * D
+            if projections != products:
+                expected, got = "attention" if products > projections else "projections", bottleneck(T, S, D)
+                check(got == expected, f"bottleneck({T}, {S}, {D}) gives {got!r}, but the four projections take "
+                      f"{projections:,} "
+                      f"FLOPs and the two products {products:,}")
 
 
 SIZES = [(T, S) for T in (1, 5, 12, 17, 23, 40) for S in (1, 7, 12, 17, 24, 60)]

@@ -20,6 +20,7 @@ def _reach(reach, attended):
 
 def test_bound(receptive_field):
     """One head and three layers reach at most 8 positions, two heads and two layers at most 9."""
+    # keeps: bound
     for heads, layers, expected in ((1, 1, 2), (1, 3, 8), (2, 2, 9), (3, 2, 16)):
         got = number(receptive_field(heads, layers), f"receptive_field({heads}, {layers})")
         check(got == expected, f"receptive_field({heads}, {layers}) is {got:g}, expected {expected}: how many "
@@ -28,6 +29,7 @@ def test_bound(receptive_field):
 
 def test_one_head(reach):
     """Layer 0 looks one to the right, layer 1 two: position 0 holds 0, 1, 2 and 3 in the end."""
+    # keeps: reach, itself
     got = _reach(reach, ONE_HEAD)
     check(0 in got, "position 0 itself is missing: the residual connection keeps it")
     check(got == {0, 1, 2, 3}, f"reach is {sorted(got)}, expected [0, 1, 2, 3]")
@@ -35,6 +37,7 @@ def test_one_head(reach):
 
 def test_order_of_layers(reach):
     """attended[0] is the first layer, the one that sees the input; the last layer writes position 0."""
+    # keeps: from-the-output-down
     first, last = [[2], [2], [2]], [[1], [1], [1]]
     got = _reach(reach, [first, last])
     check(got == {0, 1, 2}, f"layer 0 attends to position 2, layer 1 to position 1: reach is {sorted(got)}, expected "
@@ -45,6 +48,18 @@ def test_order_of_layers(reach):
     got = _reach(reach, [[[1], [1], [2]], [[0], [2], [2]]])
     check(got == {0, 1}, f"position 0 takes up position 1 in layer 0, before that holds 2: reach is {sorted(got)}, "
           "expected [0, 1]")
+
+
+def test_all_heads(reach):
+    """Every head counts, the last one too; positions are ints in a set; without any layer position 0 is alone."""
+    # keeps: reach, no-layers
+    got = _reach(reach, [[[1, 2, 3], [1, 1, 4], [2, 2, 2], [3, 3, 3], [4, 4, 4]]])
+    check(got == {0, 1, 2, 3}, f"position 0 has three heads, at 1, 2 and 3: reach is {sorted(got)}, expected [0, 1, "
+          f"2, 3]")
+    got = _reach(reach, [[[0, 0], [1, 4], [2, 3], [3, 3], [4, 4]], [[1, 2], [1, 1], [2, 2], [3, 3], [4, 4]]])
+    check(got == {0, 1, 2, 3, 4}, f"through its second heads position 0 holds everything: reach is {sorted(got)}")
+    got = _reach(reach, [])
+    check(got == {0}, f"reach([]) is {sorted(got)}, expected [0]: without a layer position 0 holds itself")
 
 
 def probe_bound(receptive_field):

@@ -4,7 +4,7 @@ import torch
 
 from course_utils.checking.beside import run_beside
 from course_utils.checking.compare import NotAnswered, Wrong, check, same, tensor
-from course_utils.hw2.kv_runs import decode_together, work_per_step
+from course_utils.hw2.kv_runs import decode_together, decode_while_weights_change, work_per_step
 from course_utils.instruments.torch_match import projection_weights, torch_twin, twin_attention
 
 F64 = torch.float64
@@ -44,6 +44,7 @@ def _work(cached_step, KVCache, mha, lengths):
 
 def test_first_token(MultiHeadAttention, KVCache, cached_step):
     """The first token has nothing but itself to look at: o_proj(v_proj(x))."""
+    # keeps: full-pass
     mha, x, w = _module(MultiHeadAttention), _tokens(N=1), _weights()
     value = x @ w["v_proj.weight"].T + w["v_proj.bias"]
     expected = value @ w["o_proj.weight"].T + w["o_proj.bias"]
@@ -52,6 +53,7 @@ def test_first_token(MultiHeadAttention, KVCache, cached_step):
 
 def test_equals_the_full_pass(MultiHeadAttention, KVCache, cached_step):
     """Token by token, the outputs are those of one causal pass over the whole sequence."""
+    # keeps: full-pass
     x = _tokens()
     got = _decode(cached_step, KVCache, _module(MultiHeadAttention), x)
     expected = twin_attention(torch_twin(_weights(), H), x, x, x, causal=True)[0].detach()
@@ -61,6 +63,7 @@ def test_equals_the_full_pass(MultiHeadAttention, KVCache, cached_step):
 
 def test_two_sequences(MultiHeadAttention, KVCache, cached_step):
     """Two sequences in turns, each with a KVCache of its own, do not see each other."""
+    # keeps: own-caches
     both = _tokens(), _tokens(seed=29)
     for x, got in zip(both, _decode(cached_step, KVCache, _module(MultiHeadAttention), *both), strict=True):
         expected = twin_attention(torch_twin(_weights(), H), x, x, x, causal=True)[0].detach()
@@ -69,6 +72,7 @@ def test_two_sequences(MultiHeadAttention, KVCache, cached_step):
 
 def test_work(MultiHeadAttention, KVCache, cached_step):
     """Counted work: the step to length 24 projects one token and makes one query look at 24 keys."""
+    # keeps: linear-work, new-token-alone
     x = _tokens(N=24)
     expected = twin_attention(torch_twin(_weights(), H), x, x, x, causal=True)[0].detach()
     (work,) = _work(cached_step, KVCache, _module(MultiHeadAttention), [24])
@@ -77,6 +81,45 @@ def test_work(MultiHeadAttention, KVCache, cached_step):
     check(work["flops"] <= 1.1 * projections + 3 * products, f"the step to length 24 costs {work['flops']:,} "
           f"operations; projecting one token costs {projections:,} and the two products {products:,}: what is done "
           "again that the cache could have kept?")
+
+
+def test_repeated_tokens_and_large_scores(MultiHeadAttention, KVCache, cached_step):
+    """A token that comes again counts again, and scores of a thousand do not overflow; batches of one too."""
+    # keeps: full-pass
+    mha = _module(MultiHeadAttention)
+    for told, x in (("a token that comes three "
+                     "times", _tokens(N=3)[:, [0, 1, 0, 2, 0]]), ("large tokens", 40 * _tokens()),
+                    ("a batch of one", _tokens(B=1))):
+        expected = twin_attention(torch_twin(_weights(), H), x, x, x, causal=True)[0].detach()
+        same(_decode(cached_step, KVCache, mha, x), expected, f"the outputs for {told}", rtol=1e-6, atol=1e-6)
+
+
+def test_dropout_is_off(MultiHeadAttention, KVCache, cached_step):
+    """A step drops nothing, also when the module is in training mode."""
+    # keeps: no-dropout
+    mha, x = MultiHeadAttention(D, H, dropout=0.5), _tokens()
+    mha.double()
+    mha.train()
+    mha.load_state_dict({**dict(mha.state_dict()), **_weights()})
+    expected = twin_attention(torch_twin(_weights(), H), x, x, x, causal=True)[0].detach()
+    same(_decode(cached_step, KVCache, mha, x), expected, "the outputs of a module in training mode")
+
+
+def test_old_keys_stay(MultiHeadAttention, KVCache, cached_step):
+    """An old token keeps the key and the value of its own step, even if the layer has other weights by now."""
+    # keeps: old-keys-stay, new-token-alone
+    x, old = _tokens(N=3), _weights()
+    new = projection_weights(D, torch.Generator().manual_seed(127), True)
+    got = run_beside(decode_while_weights_change, cached_step, KVCache, _module(MultiHeadAttention), x, new)
+
+    def heads(name, tokens, weights):
+        return (tokens @ weights[f"{name}.weight"].T + weights[f"{name}.bias"]).unflatten(-1, (H, -1)).transpose(1, 2)
+
+    q = heads("q_proj", x[:, 2:], new)
+    k, v = (torch.cat([heads(name, x[:, :2], old), heads(name, x[:, 2:], new)], 2) for name in ("k_proj", "v_proj"))
+    mixed = ((q @ k.mT / (D // H) ** 0.5).softmax(-1) @ v).transpose(1, 2).flatten(2)
+    same(got, mixed @ new["o_proj.weight"].T + new["o_proj.bias"], "the output of a step after the weights have "
+         "changed")
 
 
 def probe_decode(MultiHeadAttention, KVCache, cached_step):

@@ -19,8 +19,9 @@ def _quadratic(q, k, v, feature_map, causal=False):
     """The form that makes the whole table of weights: right, and what you are to avoid."""
     products = feature_map(q) @ feature_map(k).mT  # [B, T, S]
     if causal:
-        products = products.tril()
-    return products / products.sum(-1, keepdim=True) @ v
+        products = products.tril(k.shape[1] - q.shape[1])
+    total = products.sum(-1, keepdim=True)
+    return products / total.masked_fill(total == 0, 1.0) @ v
 
 
 def _work(linear_attention, N, causal):
@@ -29,6 +30,7 @@ def _work(linear_attention, N, causal):
 
 def test_worked_number(linear_attention):
     """phi(q) = 2 and phi(k) = (1, 2) give the weights 1/3 and 2/3, so the values 3 and 6 give 5."""
+    # keeps: normalised, features
     q, k, v = (torch.tensor([[[float(x)] for x in xs]], dtype=F64) for xs in ((1,), (0, 1), (3, 6)))
     got = tensor(linear_attention(q, k, v, elu_features), "the output", (1, 1, 1), F64)
     check(got.item() != 30, "30 = 2 * 3 + 4 * 6 is the sum before it is divided by the sum of the products, 2 + 4")
@@ -37,6 +39,7 @@ def test_worked_number(linear_attention):
 
 def test_equals_the_quadratic_form(linear_attention):
     """The outputs are those of the weights phi(q) . phi(k), divided by their sum over the keys."""
+    # keeps: quadratic-form, shapes, features, causal
     for feature_map in (elu_features, square_features):
         inputs = _inputs()
         same(linear_attention(*inputs, feature_map), _quadratic(*inputs, feature_map), "the output")
@@ -47,6 +50,7 @@ def test_equals_the_quadratic_form(linear_attention):
 
 def test_no_table(linear_attention):
     """Counted work: twice the length means twice the work and twice the largest tensor, not four times."""
+    # keeps: linear
     for causal in (False, True):
         short, long = (_work(linear_attention, N, causal) for N in (256, 512))
         for N, work in ((256, short), (512, long)):
@@ -55,6 +59,36 @@ def test_no_table(linear_attention):
         for kind, what in (("flops", "the operations"), ("largest", "the largest tensor"), ("made", "all tensors")):
             check(long[kind] <= 2.5 * short[kind], f"with causal={causal}, from 256 to 512 tokens {what} grow from "
                   f"{short[kind]} to {long[kind]}: somewhere a table of T x S is made")
+
+
+def test_lengths_that_differ(linear_attention):
+    """With causal=True query i sees the keys j <= i + (S - T), for T < S and T > S; one that sees none has output 0."""
+    # keeps: causal, sees-none
+    for T, S in ((3, 5), (5, 3), (1, 4), (4, 1), (2, 2)):
+        inputs = _inputs(T=T, S=S)
+        got = tensor(linear_attention(*inputs, elu_features, causal=True), "the output", (2, T, 6), F64)
+        check(got.isfinite().all(), f"the causal output with T={T}, S={S} has NaN: a query that sees no key has "
+              f"output 0")
+        same(got, _quadratic(*inputs, elu_features, True), f"the causal output with T={T}, S={S}")
+    q, k, v = _inputs()
+    got = linear_attention(q.float(), k.float(), v.float(), elu_features)
+    same(got, _quadratic(q, k, v, elu_features).float(), "the output in float32", atol=1e-5)
+
+
+def test_gradients_here(linear_attention):
+    """Gradients by queries, keys and values are those of the quadratic form, where a query sees nothing too."""
+    # keeps: gradients
+    for causal, T in ((False, 3), (True, 5), (True, 7)):
+        mine, theirs = ([x.clone().requires_grad_() for x in _inputs(T=T)] for _ in range(2))
+        out = linear_attention(*mine, elu_features, causal)
+        check(out.requires_grad, "no gradient flows through linear_attention: stay with torch, and do not detach")
+        up = torch.linspace(-1, 1, out.numel(), dtype=F64).reshape(out.shape)
+        (out * up).sum().backward()
+        (_quadratic(*theirs, elu_features, causal) * up).sum().backward()
+        for name, a, b in zip("qkv", mine, theirs, strict=True):
+            check(a.grad is not None and a.grad.isfinite().all(), f"with causal={causal}, T={T} no finite gradient "
+                  f"reaches {name}")
+            same(a.grad, b.grad, f"the gradient by {name} with causal={causal}, T={T}, S=5")
 
 
 def probe_plain(linear_attention):

@@ -18,6 +18,14 @@ def attention_cost(N, D, kind):
     return {"patches": 4 * N**2 * D, "channels": 4 * N * D**2}[kind]
 
 
+def strided_attention(q, k, v, stride):
+    B, N, D = q.shape
+    if N % stride != 0:
+        raise ValueError(f"{N} tokens do not split into {stride} groups")
+    q, k, v = (x.reshape(B, N // stride, stride, D).transpose(1, 2) for x in (q, k, v))
+    return F.scaled_dot_product_attention(q, k, v).transpose(1, 2).reshape(B, N, D)
+
+
 # %% window-by-window
 """A loop over windows with q1_7's attention; channels by a loop over query channels."""
 def window_attention(q, k, v, window):
@@ -48,6 +56,13 @@ def attention_cost(N, D, kind):
     return scores + values
 
 
+def strided_attention(q, k, v, stride):
+    if q.shape[1] % stride:
+        raise ValueError("the stride must divide the number of tokens")
+    groups = [attention(q[:, r::stride], k[:, r::stride], v[:, r::stride])[0] for r in range(stride)]
+    return torch.stack(groups, dim=2).flatten(1, 2)
+
+
 # %% unfolded-windows
 """Windows by unfold, weights by the given softargmax; channels by einsum; the cost as a 0-dim tensor."""
 def window_attention(q, k, v, window):
@@ -67,6 +82,15 @@ def channel_attention(q, k, v):
 def attention_cost(N, D, kind):
     squared, other = {"patches": (N, D), "channels": (D, N)}[kind]
     return torch.tensor(2 * 2 * squared**2 * other)
+
+
+def strided_attention(q, k, v, stride):
+    N = q.shape[1]
+    if N % stride > 0:
+        raise ValueError("N % stride != 0")
+    place = torch.arange(N, device=q.device) % stride
+    scores = (q @ k.mT / q.shape[-1] ** 0.5).masked_fill(place[:, None] != place, -math.inf)
+    return softargmax(scores) @ v
 
 
 # %% einops
@@ -97,6 +121,14 @@ def attention_cost(N, D, kind):
     return counter.get_total_flops()
 
 
+def strided_attention(q, k, v, stride):
+    if q.shape[-2] % stride != 0:
+        raise ValueError("cannot deal out evenly")
+    q, k, v = (einops.rearrange(x, "b (m s) d -> b s m d", s=stride) for x in (q, k, v))
+    weights = softargmax(einops.einsum(q, k, "b s i d, b s j d -> b s i j") / math.sqrt(q.shape[-1]))
+    return einops.rearrange(weights @ v, "b s m d -> b (m s) d")
+
+
 # %% heads-as-windows
 """The windows stand where attention expects heads; channel attention as the function of transposed tensors;
 floats."""
@@ -116,3 +148,11 @@ def channel_attention(q, k, v):
 
 def attention_cost(N, D, kind):
     return 4.0 * N * D * (N if kind == "patches" else D)
+
+
+def strided_attention(q, k, v, stride):
+    if q.shape[1] % stride:
+        raise ValueError("tokens are left over")
+    order = torch.arange(q.shape[1], device=q.device).reshape(-1, stride).T.flatten()
+    out = window_attention(q[:, order], k[:, order], v[:, order], q.shape[1] // stride)
+    return out[:, order.argsort()]

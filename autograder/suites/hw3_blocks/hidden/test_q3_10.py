@@ -13,41 +13,50 @@ from course_utils.checking.compare import check, same, tensor
 from course_utils.hw3.patients import (
     BAR,
     ENOUGH,
-    FAULTS,
     RUNNERS,
     STEPS,
+    WARD,
     chart,
+    healthy,
     mended_by_chart,
-    patient,
+    planted,
     toy_batch,
     train_patient,
 )
 
 TOUCHED = {  # where a fault sits: parts of the model that a mending may write anew
-    "dead_relu": ("fc.bias",),
-    "no_positions": ("positions",),
-    "zero_gains": ("norm",),
-    "constant_weights": ("attn.", "fc", "head."),
+    1: ("positions",),
+    3: ("fc.bias",),
+    8: ("norm",),
+    11: ("attn.", "fc", "head."),
 }
 HINTS = {
-    "frozen": "does every parameter get a gradient?",
-    "dead_relu": "does any ReLU of the read-out fire?",
-    "dropout": "how much of a branch is left in training mode?",
-    "flipped_mask": "does the content of the padding move the output?",
-    "no_positions": "does the order of the tokens move the output?",
-    "zero_gains": "what comes out of each layer norm?",
-    "blurred": "how even are the attention weights?",
-    "constant_weights": "do the units of a layer differ from each other?",
+    1: "does the order of the tokens move the output?",
+    2: "which tokens does the first one hear?",
+    3: "does any ReLU of the read-out fire?",
+    4: "how much of a branch is left in training mode?",
+    5: "every parameter wants a gradient; where on its way back does it end?",
+    6: "how even are the attention weights?",
+    7: "which parameters want a gradient?",
+    8: "what comes out of each layer norm?",
+    9: "what is left of a token after two blocks whose branches give 0?",
+    10: "does the content of the padding move the output?",
+    11: "do the units of a layer differ from each other?",
 }
+PATIENTS = pytest.mark.parametrize("number", WARD)
 
 
 def _seed(rng):
     return int(torch.randint(2**62, (1,), generator=rng))
 
 
-def _mended(student, fault, seed):
-    """What the student makes of a patient that was built here and is sent as data, without a name or a seed."""
-    return student.run(mended_by_chart, student["dead_transformer_fix"], chart(patient(fault, seed)))
+def _patient(number, seed):
+    return planted(healthy(seed), number) if number else healthy(seed)
+
+
+def _mended(student, number, seed):
+    """What the student makes of a patient that was built here and is sent as data, without a number or a seed."""
+    return student.run(mended_by_chart, student["dead_transformer_fix"], chart(_patient(number, seed)))
 
 
 def _logits(model, ids, padding):
@@ -107,7 +116,7 @@ def test_healthy_models(dead_transformer_fix, student, rng):
     """A healthy model comes back with its weights and its outputs, in evaluation mode and in training mode."""
     for _ in range(2):
         seed = _seed(rng)
-        model, twin = _mended(student, "healthy", seed), patient("healthy", seed)
+        model, twin = _mended(student, 0, seed), healthy(seed)
         _kept(model, twin, (), "a healthy model")
         ids, padding, _ = toy_batch(rng, 50)
         for mode in (False, True):
@@ -117,13 +126,13 @@ def test_healthy_models(dead_transformer_fix, student, rng):
                  f"{'training' if mode else 'evaluation'} mode (a setting has changed)", rtol=1e-3, atol=1e-4)
 
 
-@pytest.mark.parametrize("fault", FAULTS)
+@PATIENTS
 @pytest.mark.weight(0.5)
-def test_signs_of_life(dead_transformer_fix, student, rng, fault):
+def test_signs_of_life(dead_transformer_fix, student, rng, number):
     """Mended and not trained yet: gradients reach the parameters, order counts, padding does not."""
-    model = _mended(student, fault, _seed(rng))
+    model = _mended(student, number, _seed(rng))
     ids, padding, _ = toy_batch(rng, 50)
-    told = f"the mended patient with the fault {fault!r}"
+    told = f"mended patient {number}"
     model.eval()
     before = _logits(model, ids, padding)
     junk = torch.where(padding, torch.randint(2, 10, ids.shape, generator=rng), ids)
@@ -142,18 +151,18 @@ def test_signs_of_life(dead_transformer_fix, student, rng, fault):
     check(not dead, f"no gradient reaches `{dead[0] if dead else ''}` in {told}")
 
 
-@pytest.mark.parametrize("fault", FAULTS)
-def test_mended(dead_transformer_fix, student, anew, rng, fault):
+@PATIENTS
+def test_mended(dead_transformer_fix, student, anew, rng, number):
     """After mending and the stated training run, the patient does the race on new sequences."""
-    told, hint = f"the patient with the fault {fault!r}", HINTS.get(fault, "compare it with its healthy twin")
+    told, hint = f"patient {number}", HINTS[number]
     for seed in (_seed(rng), _seed(rng)):  # the second only where the first run was unlucky
-        model = _mended(student, fault, seed)
-        _kept(model, patient("healthy", seed), TOUCHED.get(fault, ()), told)
-        if _alike(model, patient("healthy", seed), rng):  # it would train as its healthy twin does
+        model = _mended(student, number, seed)
+        _kept(model, healthy(seed), TOUCHED.get(number, ()), told)
+        if _alike(model, healthy(seed), rng):  # it would train as it did before it fell ill
             return
-        check(not _alike(model, patient(fault, seed), rng), f"{told} comes back as sick as it came: {hint}")
+        check(not _alike(model, _patient(number, seed), rng), f"{told} comes back as sick as it came: {hint}")
         race = SecretRace(rng)
-        asked = _trained(student, anew, model, partial(_mended, fault=fault, seed=seed), race, _seed(rng))
+        asked = _trained(student, anew, model, partial(_mended, number=number, seed=seed), race, _seed(rng))
         reached = _accuracy(race, asked.trained, 500)
         if reached >= BAR:
             break

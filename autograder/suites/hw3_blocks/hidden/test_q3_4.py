@@ -1,157 +1,196 @@
-"""Hidden checks of q3_4: layer_norm_radius and radius_lines."""
+"""Hidden checks of q3_4: the three lines, each at letters of its own, and the steps between them."""
 
 import math
 
 import pytest
 import torch
 
-from autograder.judge.faults import StudentRaised
-from autograder.suites.causes import same_or_because
-from autograder.suites.lines import assert_lines
+from course_utils.checking.chains import Chain, Line, Tie, check_line, check_tie
 from course_utils.checking.compare import check, number, same
 
 F64 = torch.float64
-POINTS = ((4, 1.3, 0.7), (7, -0.6, 2.5), (3, -2.2, -1.1), (12, 0.4, 0.0))  # d, gamma, beta
+CLOSE = {"rtol": 1e-6, "atol": 1e-9}
 
 
-def _wrong(gamma, d):
-    """Wrong radii, with what leads to them."""
-    return {
-        "the sign of gamma survived, and a distance is not negative (the root of gamma^2 is |gamma|)":
-            gamma * math.sqrt(d),
-        "that is the unbiased variance, division by d - 1; here it is d": abs(gamma) * math.sqrt(d - 1),
-        "that is the unbiased variance with the sign of gamma": gamma * math.sqrt(d - 1),
-        "the norm of d entries of size |gamma| grows with sqrt(d)": abs(gamma) * d,
-        "the sign of gamma survived, and the norm of d such entries grows with sqrt(d)": gamma * d,
-        "the width d is missing; only the mean square of the entries is gamma^2": abs(gamma),
-        "this is the square of the norm": gamma**2 * d,
-        "gamma is missing": math.sqrt(d),
-        "gamma is squared": gamma**2 * math.sqrt(d),
-        "the root of d is in the denominator": abs(gamma) / math.sqrt(d),
-    }
+def _number(rng, low, high):
+    return low + (high - low) * torch.rand(1, generator=rng, dtype=F64).item()
 
 
-def _definition(x, gamma, beta):
-    """The norm of y - beta with eps = 0, from the definition of layer norm, entry by entry."""
-    values = x.tolist()
-    mean = sum(values) / len(values)
-    root = math.sqrt(sum((v - mean) ** 2 for v in values) / len(values))
-    outputs = [gamma * (v - mean) / root + beta for v in values]
-    return math.sqrt(sum((y - beta) ** 2 for y in outputs))
+def _gamma(rng):
+    """A gain of either sign."""
+    return (0.3 + _number(rng, 0, 2)) * (1 if torch.rand(1, generator=rng) < 0.5 else -1)
 
 
-def _lines(radius_lines, x, gamma, beta):
-    lines = radius_lines(x, gamma, beta)
-    if isinstance(lines, torch.Tensor) and lines.ndim == 1:
-        lines = list(lines)
-    check(isinstance(lines, (list, tuple)), "radius_lines returns a list with one number per line")
-    check(len(lines) >= 3, f"the proof has {len(lines)} lines: write at least three")
-    return [number(line, f"line {i} (counting from 0)") for i, line in enumerate(lines)]
+def _free_entries(rng):
+    """Entries, and a mean and a deviation that are not theirs."""
+    d = int(torch.randint(2, 12, (1,), generator=rng))
+    x = 2.5 * torch.randn(d, generator=rng, dtype=F64) + 4
+    return {"x": x, "mean": _number(rng, -3, 3), "sigma": _number(rng, 0.2, 3), "gamma": _gamma(rng)}
 
 
-def _draw(rng, d):
-    return 2.5 * torch.randn(d, generator=rng, dtype=F64) + 4
+def _free_sum(rng):
+    return {"total": _number(rng, 0.1, 40), "sigma": _number(rng, 0.2, 3), "gamma": _gamma(rng)}
 
 
-@pytest.mark.weight(2)
-def test_radius(layer_norm_radius, rng):
-    """The norm of y - beta is right for several widths and scales."""
-    for d in (768, int(torch.randint(20, 700, (1,), generator=rng)), 16, 5, 2):
-        for gamma in (1.0, 0.3, 2.7):
-            same_or_because(number(layer_norm_radius(gamma, d), "layer_norm_radius"), gamma * math.sqrt(d),
-                            f"layer_norm_radius({gamma}, {d})", _wrong(gamma, d))
+def _free_width(rng):
+    return {"gamma": _gamma(rng), "d": int(torch.randint(2, 900, (1,), generator=rng))}
 
 
-@pytest.mark.weight(2)
-def test_negative_gamma(layer_norm_radius):
-    """A negative gamma mirrors the output, and the distance stays positive; gamma = 0 gives 0."""
-    for d, gamma in ((50, -3.1), (8, -0.4), (3, -1.0)):
-        same_or_because(number(layer_norm_radius(gamma, d), "layer_norm_radius"), -gamma * math.sqrt(d),
-                        f"layer_norm_radius({gamma}, {d})", _wrong(gamma, d))
-    same(number(layer_norm_radius(0.0, 6), "layer_norm_radius"), 0.0, "layer_norm_radius(0, 6)")
+def _norm(x, mean, sigma, gamma):
+    """The norm entry by entry, in Python's numbers."""
+    return math.sqrt(math.fsum((gamma * (value - mean) / sigma) ** 2 for value in x.tolist()))
 
 
-def test_radius_of_a_real_layer_norm(layer_norm_radius, rng):
-    """Outputs of torch's layer norm, at eps = 0, lie at that distance from beta."""
-    for d, gamma, beta in POINTS:
-        x = _draw(rng, d)
-        y = torch.nn.functional.layer_norm(x, (d,), torch.full_like(x, gamma), torch.full_like(x, beta), 0.0)
-        got = number(layer_norm_radius(gamma, d), "layer_norm_radius")
-        same_or_because(got, (y - beta).norm().item(), f"layer_norm_radius({gamma}, {d}), against ||y - beta||",
-                        _wrong(gamma, d), rtol=1e-6)
+def _tied_entries(rng):
+    letters = _free_entries(rng)
+    total = math.fsum((value - letters["mean"]) ** 2 for value in letters["x"].tolist())
+    return letters, {"total": total, "sigma": letters["sigma"], "gamma": letters["gamma"]}
 
 
-@pytest.mark.weight(2)
-def test_first_line(radius_lines, rng):
-    """The first line is the norm of y - beta from the definition, with eps = 0 and the biased variance."""
-    for d, gamma, beta in POINTS:
-        x = _draw(rng, d)
-        y = gamma * (x - x.mean()) / x.var(unbiased=False).sqrt() + beta
-        same_or_because(_lines(radius_lines, x, gamma, beta)[0], _definition(x, gamma, beta),
-                        f"line 0 at d = {d}, gamma = {gamma}, beta = {beta}", {
-            **_wrong(gamma, d),
-            "beta is not subtracted": y.norm().item(),
-            "this is the norm of x": x.norm().item(),
-            "beta is subtracted twice": (y - 2 * beta).norm().item(),
-        }, rtol=1e-6)
+def _tied_sum(rng):
+    width, sigma = _free_width(rng), _number(rng, 0.2, 3)
+    return {"total": width["d"] * sigma**2, "sigma": sigma, "gamma": width["gamma"]}, width
+
+
+def _chain(radius_from_entries, radius_from_sum, layer_norm_radius):
+    return Chain(
+        [
+            Line("radius_from_entries", radius_from_entries, _free_entries, _norm),
+            Line("radius_from_sum", radius_from_sum, _free_sum,
+                 lambda total, sigma, gamma: abs(gamma) * math.sqrt(total) / sigma),
+            Line("layer_norm_radius", layer_norm_radius, _free_width, lambda gamma, d: math.hypot(*[gamma] * d)),
+        ],
+        [Tie("total = sum (x_i - mean)^2", _tied_entries), Tie("total = d sigma^2", _tied_sum)],
+    )
+
+
+@pytest.fixture
+def chain(radius_from_entries, radius_from_sum, layer_norm_radius):
+    """The student's three lines."""
+    return _chain(radius_from_entries, radius_from_sum, layer_norm_radius)
 
 
 @pytest.mark.weight(3)
-def test_every_step(radius_lines, rng):
-    """Every line equals the one before it, at random points; the first step that fails is named."""
-    for d, gamma, beta in POINTS:
-        x = _draw(rng, d)
-        lines = _lines(radius_lines, x, gamma, beta)
-        assert_lines(lines, lines[0], f"at d = {d}, gamma = {gamma}, beta = {beta}")
+def test_entries(radius_from_entries, rng):
+    """radius_from_entries is the norm of gamma (x - mean) / sigma, with the mean and the deviation that are given."""
+    line = _chain(radius_from_entries, None, None).lines[0]
+    check_line(line, rng, 8, {
+        "this takes x's own mean and deviation; the letters mean and sigma are given, and need not be x's":
+            lambda x, mean, sigma, gamma: abs(gamma) * math.sqrt(len(x)),
+        "this takes x's own mean; the given one counts":
+            lambda x, mean, sigma, gamma: _norm(x, x.mean().item(), sigma, gamma),
+        "this takes x's own deviation; the given one counts":
+            lambda x, mean, sigma, gamma: _norm(x, mean, x.std(correction=0).item(), gamma),
+        "the sign of gamma survived, and a distance is not negative":
+            lambda x, mean, sigma, gamma: _norm(x, mean, sigma, gamma) * math.copysign(1, gamma),
+        "the mean is not subtracted": lambda x, mean, sigma, gamma: _norm(x, 0.0, sigma, gamma),
+        "it is not divided by sigma": lambda x, mean, sigma, gamma: _norm(x, mean, 1.0, gamma),
+        "gamma is missing": lambda x, mean, sigma, gamma: _norm(x, mean, sigma, 1.0),
+        "this is the square of the norm": lambda x, mean, sigma, gamma: _norm(x, mean, sigma, gamma) ** 2,
+        "the roots of the squares are added up; the norm is the root of their sum":
+            lambda x, mean, sigma, gamma: (gamma * (x - mean) / sigma).abs().sum().item(),
+    }, **CLOSE)
+
+
+@pytest.mark.weight(3)
+def test_sum(radius_from_sum, rng):
+    """radius_from_sum is |gamma| sqrt(total) / sigma, at any total and sigma."""
+    line = _chain(None, radius_from_sum, None).lines[1]
+    check_line(line, rng, 8, {
+        "the sign of gamma survived, and a distance is not negative":
+            lambda total, sigma, gamma: gamma * math.sqrt(total) / sigma,
+        "this is the square of the norm": lambda total, sigma, gamma: gamma**2 * total / sigma**2,
+        "the root of total is missing": lambda total, sigma, gamma: abs(gamma) * total / sigma,
+        "sigma is left out": lambda total, sigma, gamma: abs(gamma) * math.sqrt(total),
+        "gamma is left out": lambda total, sigma, gamma: math.sqrt(total) / sigma,
+        "sigma is squared, and it left the root": lambda total, sigma, gamma: abs(gamma) * math.sqrt(total) / sigma**2,
+        "gamma is squared": lambda total, sigma, gamma: gamma**2 * math.sqrt(total) / sigma,
+    }, **CLOSE)
+
+
+@pytest.mark.weight(3)
+def test_radius(layer_norm_radius, rng):
+    """layer_norm_radius is |gamma| sqrt(d), for gains of either sign and several widths."""
+    line = _chain(None, None, layer_norm_radius).lines[2]
+    check_line(line, rng, 12, {
+        "the sign of gamma survived, and a distance is not negative (the root of gamma^2 is |gamma|)":
+            lambda gamma, d: gamma * math.sqrt(d),
+        "that is the unbiased variance, division by d - 1; here it is "
+        "d": lambda gamma, d: abs(gamma) * math.sqrt(d - 1),
+        "the norm of d entries of size |gamma| grows with sqrt(d)": lambda gamma, d: abs(gamma) * d,
+        "the width d is missing; only the mean square of the entries is gamma^2": lambda gamma, d: abs(gamma),
+        "this is the square of the norm": lambda gamma, d: gamma**2 * d,
+        "gamma is missing": lambda gamma, d: math.sqrt(d),
+        "gamma is squared": lambda gamma, d: gamma**2 * math.sqrt(d),
+    }, **CLOSE)
 
 
 @pytest.mark.weight(2)
-def test_every_line_is_the_radius(radius_lines, rng):
-    """Every line is |gamma| sqrt(d), for gamma of either sign."""
-    for d, gamma, beta in POINTS:
-        for i, value in enumerate(_lines(radius_lines, _draw(rng, d), gamma, beta)):
-            same_or_because(value, abs(gamma) * math.sqrt(d), f"line {i} (counting from 0) at d = {d}, gamma = {gamma}",
-                            _wrong(gamma, d), rtol=1e-6)
+def test_entries_give_their_sum(chain, rng):
+    """The line in entries gives the line in their sum, where total = sum (x_i - mean)^2."""
+    check_tie(chain, 0, rng, 6, **CLOSE)
 
 
-def test_position_does_not_count(radius_lines, rng):
-    """Whether x is large, tiny or far from 0, the lines stay what they are; beta does not count either."""
-    d, gamma = 6, -1.4
-    x = torch.randn(d, generator=rng, dtype=F64)
-    for told, moved, beta in (("times 1000", 1000 * x, 0.5), ("over 1000", x / 1000, 0.5), ("plus 50", x + 50, 0.5),
-                              ("over ten million", x / 1e7, 0.0), ("with beta = 20", x, 20.0),
-                              ("of two entries", x[:2], 0.5)):
-        for i, value in enumerate(_lines(radius_lines, moved, gamma, beta)):
-            same(value, 1.4 * math.sqrt(len(moved)), f"line {i} (counting from 0) for x {told}", rtol=1e-6)
+@pytest.mark.weight(2)
+def test_sum_gives_the_radius(chain, rng):
+    """The line in the sum gives the radius, where total = d sigma^2."""
+    check_tie(chain, 1, rng, 6, **CLOSE)
+
+
+def test_edges(radius_from_entries, radius_from_sum, layer_norm_radius, rng):
+    """gamma = 0, a total of 0, entries equal to the mean, tiny and large deviations, d = 2: all are plain numbers."""
+    x = torch.randn(5, generator=rng, dtype=F64)
+    for value, what in (
+        (radius_from_entries(x, 0.4, 1.3, 0.0), "radius_from_entries with gamma = 0"),
+        (radius_from_entries(torch.full((4,), 2.0, dtype=F64), 2.0, 1.3, -0.7), "radius_from_entries with x = mean"),
+        (radius_from_sum(0.0, 1.3, -0.7), "radius_from_sum with total = 0"),
+        (radius_from_sum(4.0, 1.3, 0.0), "radius_from_sum with gamma = 0"),
+        (layer_norm_radius(0.0, 9), "layer_norm_radius with gamma = 0"),
+    ):
+        same(number(value, what), 0.0, what, atol=1e-12)
+    for scale in (1e-7, 1e6):
+        same(number(radius_from_entries(scale * x, 0.0, scale, -1.4), "radius_from_entries"), _norm(x, 0.0, 1.0, 1.4),
+             f"radius_from_entries at entries and a deviation of {scale:g}", rtol=1e-6)
+        same(number(radius_from_sum(scale**2, scale, -1.4), "radius_from_sum"), 1.4,
+             f"radius_from_sum at a deviation of {scale:g}", rtol=1e-6)
+    same(number(layer_norm_radius(-1.5, 2), "layer_norm_radius"), 1.5 * math.sqrt(2), "layer_norm_radius(-1.5, 2)")
+
+
+def test_layer_norm_lies_on_the_sphere(chain, reference, rng):
+    """With x's own mean and deviation all three lines are the norm of layer norm's output with eps = 0, less beta."""
+    entries, summed, radius = (line.function for line in chain.lines)
+    for d, gamma in ((2, 0.8), (7, -1.9), (64, 0.4)):
+        x = 3 * torch.randn(d, generator=rng, dtype=F64) + 5
+        one = torch.ones(d, dtype=F64)
+        expected = reference.layer_norm(x, gamma * one, 0 * one, 0.0).norm().item()
+        mean, sigma = x.mean().item(), x.std(correction=0).item()
+        for got, name in ((entries(x, mean, sigma, gamma), "radius_from_entries"),
+                          (summed((x - mean).square().sum().item(), sigma, gamma), "radius_from_sum"),
+                          (radius(gamma, d), "layer_norm_radius")):
+            same(number(got, name), expected, f"{name} at d = {d}, gamma = {gamma} and x's own mean and deviation",
+                 rtol=1e-6)
 
 
 @pytest.mark.parametrize("kind", ["ints", "0-dim tensors"])
-def test_other_numbers(layer_norm_radius, radius_lines, rng, kind):
-    """gamma and beta are numbers of any kind: ints and 0-dim tensors as well as floats."""
-    x = _draw(rng, 7)
-    for gamma, beta in ((2, 1), (-3, 0)):
-        given = (gamma, beta) if kind == "ints" else (torch.tensor(float(v), dtype=F64) for v in (gamma, beta))
-        gamma_given, beta_given = given
-        told, right = f"for gamma = {gamma} and beta = {beta} as {kind}", abs(gamma) * math.sqrt(7)
-        same(number(layer_norm_radius(gamma_given, 7), "layer_norm_radius"), right, f"the radius {told}", rtol=1e-6)
-        for i, value in enumerate(_lines(radius_lines, x, gamma_given, beta_given)):
-            same(value, right, f"line {i} (counting from 0) {told}", rtol=1e-6)
+def test_other_numbers(chain, rng, kind):
+    """Letters are numbers of any kind: ints and 0-dim tensors as well as floats."""
+    def given(value):
+        return value if kind == "ints" else torch.tensor(float(value), dtype=F64)
+
+    entries, summed, radius = (line.function for line in chain.lines)
+    x = torch.randn(6, generator=rng, dtype=F64)
+    same(number(entries(x, given(1), given(2), given(-3)), "radius_from_entries"), _norm(x, 1, 2, 3),
+         f"radius_from_entries with letters as {kind}", rtol=1e-6)
+    same(number(summed(given(9), given(2), given(-3)), "radius_from_sum"), 4.5, f"radius_from_sum with letters as "
+         f"{kind}",
+         rtol=1e-6)
+    same(number(radius(given(-3), 4), "layer_norm_radius"), 6.0, f"layer_norm_radius with gamma as {kind}", rtol=1e-6)
 
 
-def test_proof_looks_at_x(radius_lines, rng):
-    """The first line is taken from the definition, so the proof looks at the entries of x, not at their number only."""
-    for d, gamma, beta in POINTS[:2]:
-        x = _draw(rng, d)
-        x[int(torch.randint(d, (1,), generator=rng))] = math.nan
-        try:
-            lines = [torch.as_tensor(line) for line in radius_lines(x, gamma, beta)]
-        except StudentRaised:  # it looks, and does not like what it sees
-            continue
-        check(any(line.isnan().any() for line in lines), "radius_lines never looks at the entries of x, or an entry "
-              "that is NaN would show: its first line is the norm of y - beta, with y from layer norm of x")
-
-
-def test_float32(radius_lines, rng):
-    """x in float32 gives the same lines, to the precision of float32."""
-    for i, value in enumerate(_lines(radius_lines, _draw(rng, 8).float(), -0.9, 0.3)):
-        same(value, 0.9 * math.sqrt(8), f"line {i} (counting from 0)", rtol=1e-3)
+def test_float32(radius_from_entries, rng):
+    """x in float32 gives the same line, to the precision of float32; the input is not changed."""
+    x = torch.randn(8, generator=rng)
+    before = x.clone()
+    same(number(radius_from_entries(x, 0.3, 0.7, -0.9), "radius_from_entries"), _norm(x, 0.3, 0.7, 0.9),
+         "radius_from_entries for float32", rtol=1e-3)
+    check(torch.equal(x, before), "radius_from_entries has changed x in place")

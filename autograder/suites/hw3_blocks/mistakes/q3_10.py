@@ -1,4 +1,4 @@
-# %% nothing-mended
+# %% nothing-mended price=1
 """Your model comes back as sick as it went in. Look at it before and after a few steps: which parameters move,
 which gradients are zero, what does the attention see?"""
 def dead_transformer_fix(model):
@@ -13,7 +13,7 @@ def dead_transformer_fix(model):
             module.reset_parameters()
     return model
 
-# %% everything-drawn-anew
+# %% everything-drawn-anew price=0.8
 """Your models train, and so they should: nothing is left of the ones that came in, and weights that were good are
 gone. Mend what is sick and keep the rest."""
 def dead_transformer_fix(model):
@@ -76,6 +76,30 @@ replace("nn.init.ones_(module.weight)", "pass")
 """You replace equal weights by other equal weights: whatever the number, all units of such a layer compute the same,
 get the same gradient and stay the same. Only chance breaks the tie."""
 replace("module.reset_parameters()", "nn.init.constant_(module.weight, module.in_features**-0.5)")
+
+# %% first-token-left-alone
+"""One patient's first token still hears nobody: its attention sees the past alone, and nothing stands before the first
+place. Look at what each attention `sees`."""
+replace('        block.attn.sees = "all"  # a first token that sees the past alone sees nothing\n', "")
+
+# %% steps-left
+"""Two patients' forward passes are still as they came: in one the gradient ends on its way back, in the other the residual
+road is gone. Read the `steps` of a block word by word."""
+replace('        block.steps = ("keep", "norm1", "attn", "add", "keep", "norm2", "fc1", "relu", "fc2", "add")\n', "")
+
+# %% detach-left
+"""In one patient every parameter wants a gradient and none reaches the blocks: a step of the forward pass cuts it off."""
+replace('        block.steps = (', '        block.steps = block.steps if "detach" in block.steps else (')
+
+# %% road-left-closed
+"""In one patient each block replaces a token instead of adding to it: the residual road is gone. Which two words are missing
+in its `steps`?"""
+replace('        block.steps = (', '        block.steps = block.steps if "add" not in block.steps else (')
+
+# %% post-norm-in-the-steps
+"""You write the steps of a block with the norm behind the sum. The healthy model is pre-norm: what was well has changed."""
+replace('("keep", "norm1", "attn", "add", "keep", "norm2", "fc1", "relu", "fc2", "add")',
+        '("keep", "attn", "add", "norm1", "keep", "fc1", "relu", "fc2", "add", "norm2")')
 
 # %% nothing-returned
 """You mend the model and return nothing: return the mended model."""

@@ -13,7 +13,7 @@ replace("abs(gamma) * math.sqrt(d)", "abs(gamma) * math.sqrt(d - 1)")
 replace("abs(gamma) * math.sqrt(d)", "abs(gamma) * d")
 
 # %% squared-radius
-"""What you return is the square of the norm."""
+"""Your radius is the square of the norm."""
 replace("abs(gamma) * math.sqrt(d)", "gamma**2 * d")
 
 # %% gamma-forgotten
@@ -25,64 +25,68 @@ replace("abs(gamma) * math.sqrt(d)", "math.sqrt(d)")
 vector of d entries whose mean square is 1?"""
 replace("abs(gamma) * math.sqrt(d)", "abs(gamma)")
 
-# %% lines-lose-the-sign
-"""In one of your lines gamma leaves the norm without its absolute value. With gamma > 0 nobody would notice;
-with gamma < 0 that line is negative."""
-replace("abs(gamma) / sigma * distance", "gamma / sigma * distance")
+# %% sum-loses-the-sign
+"""In `radius_from_sum` gamma leaves the root without its absolute value. With gamma > 0 nobody would notice; with
+gamma < 0 the line is negative."""
+replace("abs(gamma) / sigma * math.sqrt(total)", "gamma / sigma * math.sqrt(total)")
 
-# %% lines-about-y
-"""Your first line is the norm of y itself. The claim is about y - beta: the sphere's centre is not the
-origin."""
-replace("(layer_norm(x, gamma, beta, eps=0.0) - beta).norm()", "layer_norm(x, gamma, beta, eps=0.0).norm()")
+# %% sum-without-the-root
+"""Your `radius_from_sum` is linear in the total. The total is a sum of *squares*: a norm is the root of it."""
+replace("math.sqrt(total)", "total")
 
-# %% lines-with-the-raw-norm
-"""One of your lines has the norm of x over the deviation. The mean was taken away first; the norm of x is
-that of the centred vector only when the mean is zero."""
-replace("abs(gamma) / sigma * distance.square()", "abs(gamma) / sigma * x.square()")
+# %% sum-squared
+"""Your `radius_from_sum` is the square of the norm: take the root."""
+replace("abs(gamma) / sigma * math.sqrt(total)", "gamma**2 / sigma**2 * total")
 
-# %% lines-sum-of-roots
-"""In one line you take the root of each square and add those up. The root of a sum is not the sum of the
+# %% sum-with-sigma-squared
+"""In `radius_from_sum` you divide by sigma squared. It stands squared under the root; outside it is sigma."""
+replace("abs(gamma) / sigma * math.sqrt(total)", "abs(gamma) / sigma**2 * math.sqrt(total)")
+
+# %% sum-without-sigma
+"""Your `radius_from_sum` does not depend on sigma: every distance is divided by it."""
+replace("abs(gamma) / sigma * math.sqrt(total)", "abs(gamma) * math.sqrt(total)")
+
+# %% entries-not-centred
+"""In `radius_from_entries` the mean is not taken away: the norm of x is that of the centred vector only when the mean is
+zero."""
+replace("* (x - mean)", "* x")
+
+# %% entries-not-divided
+"""In `radius_from_entries` nothing is divided by sigma: the definition divides every distance by it."""
+replace("* (x - mean) / sigma", "* (x - mean)")
+
+# %% entries-with-their-own-mean
+"""`radius_from_entries` subtracts x's own mean. The mean is a letter of its own here: take the one that is given, or the
+line holds at tied letters only."""
+replace("* (x - mean)", "* (x - x.mean())")
+
+# %% entries-with-their-own-deviation
+"""`radius_from_entries` divides by x's own deviation. Sigma is a letter of its own here: take the one that is given."""
+replace("/ sigma).square()", "/ x.std(correction=0)).square()")
+
+# %% conclusion-for-every-line price=1
+"""Your lines are the conclusion three times: |gamma| sqrt(d), from whatever letters there are. A proof says what each line
+is before the next one is known. Compute the first from the entries, the second from their sum."""
+replace("(gamma * (x - mean) / sigma).square().sum().sqrt()", "abs(gamma) * math.sqrt(len(x))")
+
+# %% entries-sum-of-roots
+"""In `radius_from_entries` you take the root of each square and add those up. The root of a sum is not the sum of the
 roots."""
-replace("(gamma * distance / sigma).square().sum().sqrt()", "(gamma * distance / sigma).square().sqrt().sum()")
+replace(".square().sum().sqrt()", ".square().sqrt().sum()")
 
-# %% lines-with-unbiased-variance
-"""Your lines agree with one another, but they are about another norm: `x.std()` divides by d - 1, and all your
-lines are the same bit too small."""
-replace("distance.square().mean().sqrt()", "x.std()")
-replace("layer_norm(x, gamma, beta, eps=0.0) - beta", "gamma * distance / sigma")
-replace("abs(gamma) / sigma * math.sqrt(d) * sigma", "abs(gamma) / sigma * math.sqrt(d - 1) * sigma")
-replace("""layer_norm_radius(gamma, d),
-    ]""",
-        """layer_norm_radius(gamma, d - 1),
-    ]""")
+# %% entries-mean-for-sum
+"""`radius_from_entries` takes the mean of the squares: that is the spread of an entry. The norm takes their sum."""
+replace(".square().sum().sqrt()", ".square().mean().sqrt()")
 
-# %% lines-with-eps
-"""Your first lines are a little shorter than the last, most of all when x hardly varies: there is an eps in
-your layer norm, and the claim is about eps = 0."""
-replace("eps=0.0", "eps=1e-5")
-replace("distance.square().mean().sqrt()", "(distance.square().mean() + 1e-5).sqrt()")
+# %% entries-squared
+"""Your `radius_from_entries` is the square of the norm: take the root."""
+replace(".square().sum().sqrt()", ".square().sum()")
 
-# %% lines-squared
-"""Your lines agree with one another, but each is the square of the norm. Take the root in every line."""
-replace("    return [", "    return [line**2 for line in [")
-replace("""layer_norm_radius(gamma, d),
-    ]""",
-        """layer_norm_radius(gamma, d),
-    ]]""")
+# %% entries-as-a-vector
+"""Your `radius_from_entries` returns the vector of entries: the line is its norm, one number."""
+replace("(gamma * (x - mean) / sigma).square().sum().sqrt()", "gamma * (x - mean) / sigma")
 
-# %% lines-are-vectors
-"""Some of your lines are vectors: every line is the norm, one number."""
-replace("(layer_norm(x, gamma, beta, eps=0.0) - beta).norm()", "layer_norm(x, gamma, beta, eps=0.0) - beta")
-replace("(gamma * distance / sigma).square().sum().sqrt()", "gamma * distance / sigma")
-
-# %% conclusion-only
-"""Your list has fewer than three lines. A proof begins with what the claim is about, the norm of y - beta, ends with
-the radius, and says what happens in between."""
-def radius_lines(x, gamma, beta):
-    return [abs(gamma) * math.sqrt(len(x))]
-
-# %% conclusion-repeated
-"""Your lines never look at x: each is the conclusion again. A proof begins with what the claim is about, the norm of
-y - beta with y computed from x."""
-def radius_lines(x, gamma, beta):
-    return [layer_norm_radius(gamma, len(x))] * 3
+# %% eps-added
+"""There is an eps in your lines: at a small sigma they are a little short. The claim is about eps = 0."""
+replace("* (x - mean) / sigma", "* (x - mean) / math.sqrt(sigma**2 + 1e-5)")
+replace("abs(gamma) / sigma *", "abs(gamma) / math.sqrt(sigma**2 + 1e-5) *")

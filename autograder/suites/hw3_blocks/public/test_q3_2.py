@@ -21,6 +21,7 @@ def _run(layer_norm_backward, dy, x, gamma, *eps):
 
 def test_worked_numbers(layer_norm_backward):
     """x = (1, 2, 3) and dy = (1, 0, 0) at eps = 1/3: the root is 1, and dx = (1/3, -1/3, 0)."""
+    # keeps: formula
     x, dy = torch.tensor([[1.0, 2.0, 3.0]], dtype=F64), torch.tensor([[1.0, 0.0, 0.0]], dtype=F64)
     dx, dgamma, dbeta = _run(layer_norm_backward, dy, x, torch.ones(3, dtype=F64), 1 / 3)
     through_mean = torch.tensor([[2 / 3, -1 / 3, -1 / 3]], dtype=F64)
@@ -33,6 +34,7 @@ def test_worked_numbers(layer_norm_backward):
 
 def test_sums_over_leading_axes(layer_norm_backward, rng):
     """For x [2, 3, 4], dgamma and dbeta are [4]: every position adds to them."""
+    # keeps: sums, shapes
     x, dy = (torch.randn(2, 3, 4, generator=rng, dtype=F64) for _ in range(2))
     gamma = torch.randn(4, generator=rng, dtype=F64)
     _, dgamma, dbeta = _run(layer_norm_backward, dy, x, gamma)
@@ -43,6 +45,7 @@ def test_sums_over_leading_axes(layer_norm_backward, rng):
 
 def test_no_gradient_along_a_shift(layer_norm_backward, rng):
     """A constant added to a row changes nothing, so every row of dx sums to 0."""
+    # keeps: formula
     x, dy = (torch.randn(5, 4, generator=rng, dtype=F64) for _ in range(2))
     dx, _, _ = _run(layer_norm_backward, dy, x, torch.randn(4, generator=rng, dtype=F64))
     check(dx.abs().max() > 1e-6, "dx is zero")
@@ -51,6 +54,7 @@ def test_no_gradient_along_a_shift(layer_norm_backward, rng):
 
 def test_by_hand(layer_norm_backward, rng):
     """The gradients are formulas in dy, x and gamma: they come out with autograd switched off."""
+    # keeps: by-hand
     x, dy = (torch.randn(3, 4, generator=rng, dtype=F64) for _ in range(2))
     gamma = torch.randn(4, generator=rng, dtype=F64)
     before = _run(layer_norm_backward, dy, x, gamma)
@@ -60,6 +64,19 @@ def test_by_hand(layer_norm_backward, rng):
         raise Wrong("with autograd switched off your function fails: write the gradients out as formulas") from error
     for name, a, b in zip(("dx", "dgamma", "dbeta"), after, before, strict=True):
         same(a, b, f"{name} with autograd switched off")
+
+
+def test_against_autograd(layer_norm_backward, rng):
+    """The three gradients are those of torch's layer norm, with gains of either sign and one of 0."""
+    # keeps: formula, shapes
+    for lead in ((), (3,), (2, 3)):
+        x, dy = (torch.randn(*lead, 5, generator=rng, dtype=F64) for _ in range(2))
+        gamma = torch.tensor([1.5, -0.4, 0.0, 2.0, -1.0], dtype=F64)
+        leaves = [value.clone().requires_grad_() for value in (x, gamma, torch.zeros(5, dtype=F64))]
+        torch.nn.functional.layer_norm(leaves[0], (5,), *leaves[1:]).backward(dy)
+        got = _run(layer_norm_backward, dy, x, gamma)
+        for name, a, leaf in zip(("dx", "dgamma", "dbeta"), got, leaves, strict=True):
+            same(a, leaf.grad, f"{name} for x of shape {[*lead, 5]}")
 
 
 def _inputs(*lead, D=5):

@@ -10,6 +10,7 @@ PLACES = {"same", "same row", "same column", "elsewhere"}
 
 def test_worked_numbers(batch_norm):
     """The column (1, 3, 8) has mean 4 and variance 26 / 3; with eps = 1/3 the root is 3."""
+    # keeps: columns
     x = torch.tensor([[1.0, 6.0], [3.0, 6.0], [8.0, 6.0]], dtype=F64)
     gamma, beta = torch.tensor([2.0, 5.0], dtype=F64), torch.tensor([1.0, -0.5], dtype=F64)
     got = tensor(batch_norm(x, gamma, beta, eps=1 / 3), "the result", (3, 2), F64)
@@ -19,6 +20,7 @@ def test_worked_numbers(batch_norm):
 
 def test_columns(batch_norm, rng):
     """With gamma = 1 and beta = 0 every feature has mean 0 and variance 1 over the batch."""
+    # keeps: columns
     x = 3 * torch.randn(7, 4, generator=rng, dtype=F64) + 5
     y = tensor(batch_norm(x, torch.ones(4, dtype=F64), torch.zeros(4, dtype=F64), eps=1e-12), "the result", (7, 4), F64)
     check((y.mean(1).abs() > 1e-9).any(), "every row has mean 0: that is layer norm")
@@ -28,12 +30,14 @@ def test_columns(batch_norm, rng):
 
 def test_one_example(batch_norm, rng):
     """A batch of one has variance 0, so beta comes out."""
+    # keeps: batch-of-one
     x, gamma, beta = (torch.randn(*shape, generator=rng, dtype=F64) for shape in ((1, 4), (4,), (4,)))
     same(tensor(batch_norm(x, gamma, beta), "the result", (1, 4), F64), beta[None], "the result for a batch of one")
 
 
 def test_form_of_depends_on(depends_on):
     """depends_on gives a set of the four words, for "layer" and for "batch", and not the same one for both."""
+    # keeps: a-set
     told = {kind: depends_on(kind) for kind in ("layer", "batch")}
     for kind, places in told.items():
         check(isinstance(places, (set, frozenset)), f"depends_on({kind!r}) is a {type(places).__name__}, not a set")
@@ -41,6 +45,37 @@ def test_form_of_depends_on(depends_on):
         check("same" in places, f"depends_on({kind!r}): an output entry depends on the input entry at its own place")
     check(set(told["layer"]) != set(told["batch"]), "the two norms depend on different things: which entries go into "
           "the mean of each?")
+
+
+def _places(norm, x, gamma, beta):
+    """The places of x that move an output entry of norm(x, gamma, beta), by moving each a little."""
+    found, (B, D) = set(), x.shape
+    for i in range(B):
+        for j in range(D):
+            step = torch.zeros_like(x)
+            step[i, j] = 0.01
+            moved = (norm(x + step, gamma, beta) - norm(x - step, gamma, beta)).abs() > 1e-6
+            for a, b in moved.nonzero().tolist():
+                row, column = a == i, b == j
+                found.add("same" if row and column else "same row" if row else "same column" if column else "elsewhere")
+    return found
+
+
+def test_depends_on_what_moves_it(depends_on, layer_norm, batch_norm, rng):
+    """depends_on says what the Jacobians of your own two norms say, and what those of torch's say."""
+    # keeps: jacobian
+    x, gamma, beta = torch.randn(3, 4, generator=rng, dtype=F64), torch.ones(4, dtype=F64), torch.zeros(4, dtype=F64)
+    theirs = {
+        "layer": lambda x, gamma, beta: torch.nn.functional.layer_norm(x, (4,), gamma, beta),
+        "batch": lambda x, gamma, beta: torch.nn.functional.batch_norm(x, None, None, gamma, beta, training=True),
+    }
+    for kind, own in (("layer", layer_norm), ("batch", batch_norm)):
+        told = set(depends_on(kind))
+        for whose, norm in (("your", own), ("torch's", theirs[kind])):
+            found = _places(norm, x, gamma, beta)
+            check(told == found, f"depends_on({kind!r}) is {sorted(told)}, but in {whose} {kind} norm an output "
+                  f"entry moves with "
+                  f"{sorted(found)}")
 
 
 def _inputs(B=6, D=4):

@@ -13,6 +13,7 @@ F64 = torch.float64
 
 def test_worked_numbers(sinusoidal_encoding):
     """At d = 4 position t is (sin t, cos t, sin t/100, cos t/100), and positions count from 0."""
+    # keeps: table, from-zero
     got = tensor(sinusoidal_encoding(3, 4), "the table", (3, 4))
     check(got.dtype == torch.get_default_dtype(), f"the table is {got.dtype}, and the default dtype is asked for")
     rows = [[math.sin(t), math.cos(t), math.sin(t / 100), math.cos(t / 100)] for t in range(3)]
@@ -22,6 +23,7 @@ def test_worked_numbers(sinusoidal_encoding):
 
 def test_odd_width(sinusoidal_encoding):
     """An odd width ends with a sine: at d = 5 the columns are sin, cos, sin, cos, sin."""
+    # keeps: odd-width
     got = tensor(sinusoidal_encoding(6, 5), "the table", (6, 5))
     same(got[:, 0], torch.arange(6.0).sin(), "column 0", atol=1e-5, dtype=False)
     same(got[:, 4], (torch.arange(6.0) / 10000**0.8).sin(), "column 4, sin(t / 10000^(4/5))", atol=1e-5, dtype=False)
@@ -30,12 +32,34 @@ def test_odd_width(sinusoidal_encoding):
 
 def test_shift(shift_matrix, sinusoidal_encoding):
     """shift_matrix(3, 6) takes row t of your table to row t + 3, the same matrix for every t."""
+    # keeps: shift
     table = tensor(sinusoidal_encoding(10, 6), "the table", (10, 6)).to(F64)
     M = tensor(shift_matrix(3, 6), "the matrix", (6, 6)).to(F64)
     check(M.isfinite().all(), "the matrix is not finite")
     for t in range(7):
         same(M @ table[t], table[t + 3], f"M PE({t}), against PE({t + 3})", rtol=0, atol=1e-4)
     same(shift_matrix(0, 6), torch.eye(6), "shift_matrix(0, 6), the identity", rtol=0, atol=1e-5, dtype=False)
+
+
+def test_steps_forth_and_back(shift_matrix, sinusoidal_encoding):
+    """A negative offset steps back; the matrix is exact in wide tables too, where the slow pairs hardly turn."""
+    # keeps: negative-offset, exact
+    for offset, d in ((-2, 6), (5, 6), (40, 64), (-7, 64)):
+        M = tensor(shift_matrix(offset, d), "the matrix", (d, d)).to(F64)
+        angle = offset * 10000.0 ** (-torch.arange(0, d, 2, dtype=F64) / d)
+        turns = torch.stack([angle.cos(), angle.sin(), -angle.sin(), angle.cos()], -1).reshape(-1, 2, 2)
+        expected = torch.block_diag(*turns)
+        same(M, expected, f"shift_matrix({offset}, {d})", rtol=0, atol=1e-4)
+
+
+def test_default_dtype(shift_matrix, sinusoidal_encoding):
+    """Both results have torch's default dtype, whatever it is at the time."""
+    # keeps: default-dtype
+    for name, f, size in (("sinusoidal_encoding(3, 4)", sinusoidal_encoding, 3), ("shift_matrix(3, "
+                                                                                  "4)", shift_matrix, 3)):
+        for dtype in (torch.float64, torch.float32):
+            got = run_beside(call_with_default_dtype, f, dtype, size, 4)
+            check(got.dtype == dtype, f"{name} is {got.dtype} while the default dtype is {dtype}")
 
 
 def probe_table(sinusoidal_encoding):

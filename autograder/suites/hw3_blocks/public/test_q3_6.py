@@ -36,6 +36,7 @@ def _x(*lead, D=3):
 
 def test_worked_numbers(FeedForward):
     """One unit that passes its input on: GELU of 1 is 0.8413 (0.8412 is the tanh approximation), ReLU of -1 is 0."""
+    # keeps: exact-gelu, relu
     one = {"fc1.weight": [[1.0]], "fc1.bias": [0.0], "fc2.weight": [[1.0]], "fc2.bias": [0.0]}
     weights = {name: torch.tensor(value, dtype=F64) for name, value in one.items()}
     x = torch.tensor([[[1.0], [-1.0]]], dtype=F64)
@@ -51,6 +52,7 @@ def test_worked_numbers(FeedForward):
 
 def test_position_wise(FeedForward):
     """Every position goes through the same two layers by itself: one token more or less changes nothing."""
+    # keeps: position-wise
     model, x = _model(FeedForward, 3, 5), _x(2, 4)
     whole = tensor(model(x), "the output", (2, 4, 3), F64)
     same(model(x[:, 1:3]), whole[:, 1:3], "the output of two tokens alone")
@@ -58,20 +60,60 @@ def test_position_wise(FeedForward):
 
 def test_unknown_activation(FeedForward):
     """Any other activation than "gelu" or "relu" is a ValueError when the module is made."""
+    # keeps: other-activations
     FeedForward(3, 5)
-    expect_value_error('FeedForward(3, 5, "tanh")', FeedForward, 3, 5, "tanh")
+    for name in ("tanh", "GELU", ""):
+        expect_value_error(f"FeedForward(3, 5, {name!r})", FeedForward, 3, 5, name)
 
 
 def _build_and_call(FeedForward, activation):
     return FeedForward(3, 5, activation=activation)(torch.zeros(1, 2, 3))
 
 
+def test_activation_between(FeedForward):
+    """fc1, activation, fc2: against the formula, with both activations and any leading axes."""
+    # keeps: formula, names, relu
+    weights = _weights(3, 5)
+    for activation in ("gelu", "relu"):
+        for lead in ((4,), (2, 4)):
+            x = _x(*lead)
+            hidden = getattr(torch.nn.functional, activation)(x @ weights["fc1.weight"].T + weights["fc1.bias"])
+            same(_model(FeedForward, 3, 5, activation)(x), hidden @ weights["fc2.weight"].T + weights["fc2.bias"],
+                 f"the output with {activation}")
+
+
 def test_dropout(FeedForward):
-    """Dropout acts in training mode only, after the activation."""
+    """Dropout acts in training mode only, after the activation: on the hidden units, one by one, and nowhere else."""
+    # keeps: dropout
     model, x = _model(FeedForward, 3, 50, dropout=0.5), _x(2, 4)
     same(model(x), model(x), "the output of a second call in evaluation mode")
     model.train()
     check(not torch.equal(model(x), model(x)), "two calls in training mode give the same output with dropout=0.5")
+    for activation, unit in (("gelu", 0.8413447461), ("relu", 1.0)):
+        out = _seen(FeedForward, 0.25, activation)(torch.zeros(1, 60, 3, dtype=F64)).detach()
+        kept = (out - 10).abs() > 1e-6
+        same(out[kept], torch.full_like(out[kept], 10 + unit / 0.75), f"a unit that is not dropped, with "
+             f"{activation} (the bias "
+             "of fc2 comes after the dropout)", rtol=1e-6)
+        check(0.1 < 1 - kept.double().mean() < 0.45, f"with dropout=0.25 a share of {1 - kept.double().mean():.2f} "
+              f"of the units is "
+              "dropped")
+        check(not (kept == kept[..., :1]).all(), "all units of a token are dropped together: each is dropped by itself")
+    zeros = {"fc1.bias": torch.zeros(3), "fc2.bias": torch.zeros(3)}
+    weights = {"fc1.weight": torch.eye(3), "fc2.weight": torch.ones(3, 3), **zeros}
+    model = _model(FeedForward, 3, 3, "relu", 0.25, weights={k: v.to(F64) for k, v in weights.items()})
+    model.train()
+    out = model(torch.ones(1, 200, 3, dtype=F64)).detach()  # three units of 1, summed: the three outputs are one number
+    check((out - out[..., :1]).abs().max() < 1e-9, "outputs that are the same sum differ in training mode: dropout "
+          "acts on the "
+          "output, too, and it belongs to the hidden units")
+    model = _model(FeedForward, 3, 3, "relu", 0.25, weights={k: v.to(F64) for k, v in (
+        weights | {"fc1.weight": torch.ones(3, 3), "fc2.weight": torch.eye(3)}).items()})
+    model.train()
+    out = model(torch.ones(1, 200, 3, dtype=F64)).detach()  # a unit is the sum of the inputs, 3, or dropped
+    check(((out - 4).abs().lt(1e-6) | out.abs().lt(1e-6)).all(), "units see an input with holes in training mode: "
+          "dropout acts on "
+          "the input or before the activation, and it belongs after the activation")
 
 
 def _seen(FeedForward, p, activation="gelu"):

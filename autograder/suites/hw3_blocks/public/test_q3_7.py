@@ -43,6 +43,7 @@ def _x(B=2, N=4):
 
 def test_agrees_with_torch(EncoderLayer):
     """With the weights of nn.TransformerEncoderLayer it gives the same output, pre-norm and post-norm."""
+    # keeps: agrees, names, norm-orders
     x = _x()
     for norm_first, told in ((True, "pre-norm"), (False, "post-norm")):
         theirs = _theirs(norm_first)
@@ -55,6 +56,7 @@ def test_agrees_with_torch(EncoderLayer):
 
 def test_padding(EncoderLayer):
     """A padded token (True in the mask) moves no real one."""
+    # keeps: padding
     x, theirs = _x(), _theirs(True)
     layer = _mine(EncoderLayer, encoder_layer_state(theirs))
     got = tensor(layer(x, key_padding_mask=PADDING), "the output", x.shape, F64)
@@ -65,6 +67,7 @@ def test_padding(EncoderLayer):
 
 def test_residual(EncoderLayer):
     """With both branches at zero, a pre-norm layer gives x back and a post-norm layer its norm."""
+    # keeps: residual
     x = _x()
     zero = {name: 0 * value if "o_proj" in name or "fc2" in name else value
             for name, value in encoder_layer_state(_theirs(True)).items()}
@@ -76,6 +79,7 @@ def test_residual(EncoderLayer):
 
 def test_dropout(EncoderLayer):
     """Dropout acts in training mode and not in evaluation mode."""
+    # keeps: dropout-places
     x, weights = _x(), encoder_layer_state(_theirs(True))
     layer = _mine(EncoderLayer, weights, dropout=0.5)
     same(layer(x), _theirs(True)(x), "the output in evaluation mode with dropout=0.5")
@@ -191,3 +195,52 @@ def probe_dropout_on_what_a_branch_reads(EncoderLayer):
     layer.train()
     x = torch.tensor([1.0, -1.0], dtype=F64).repeat(D // 2).expand(60, 1, D).contiguous()  # its own norm
     return sorted({round(v, 3) for v in ((layer(x).detach() - x) * x).flatten().tolist()})
+
+
+def test_dropout_places(EncoderLayer):
+    """With dropout=0.25 branches' outputs, attention weights and units of ff are dropped, and nothing else."""
+    # keeps: dropout-places
+    for told, on in (("attention", "self_attn.o_proj.bias"), ("feed-forward", "ff.fc2.bias")):
+        check(_branch(EncoderLayer, on) == [0.0, 1.3333], f"in training mode the {told} branch, whose output is 1 "
+              f"everywhere, adds {_branch(EncoderLayer, on)[:4]}; with dropout=0.25 on it, once, it adds 0 or 1.3333")
+    unit = torch.eye(D, dtype=F64)
+    for part in ("self_attn",):
+        check(len(_branch(EncoderLayer, f"{part}.v_proj.bias", **{f"{part}.o_proj.weight": unit})) > 2,
+              f"the attention weights of {part} are never dropped: it was made without the layer's dropout")
+    units = {"ff.fc1.bias": torch.ones(WIDTH, dtype=F64), "ff.fc2.weight": torch.ones(D, WIDTH, dtype=F64)}
+    check(len(_branch(EncoderLayer, "norm1.weight", **units)) > 2, "the hidden units of ff are never dropped: it was "
+          "made without "
+          "the layer's dropout")
+    check(_branch(EncoderLayer, "norm1.weight", x=1.0) == [1.0], "in training mode the residual road itself has "
+          "holes: dropout belongs "
+          "on each branch, before it is added")
+    weights = {name: torch.zeros_like(value) for name, value in encoder_layer_state(_theirs(True)).items()}
+    weights |= {name: torch.ones(D, dtype=F64) for name in ("norm1.weight", "norm2.weight")}
+    weights |= {f"self_attn.{part}_proj.weight": torch.full((D, D), 1 / D, dtype=F64) for part in "vo"}
+    weights |= {"self_attn.v_proj.bias": torch.ones(D, dtype=F64)}
+    layer = _mine(EncoderLayer, weights, dropout=0.25)
+    layer.train()
+    x = torch.tensor([1.0, -1.0], dtype=F64).repeat(D // 2).expand(60, 1, D).contiguous()  # its norm sums to 0
+    added = {round(v, 3) for v in (layer(x).detach() - x).flatten().tolist()}
+    check(added <= {0.0, 0.889, 1.778}, "in training mode a branch reads an input with holes: dropout has no place "
+          "in front of a branch")
+
+
+def test_only_padding(EncoderLayer):
+    """A sequence that is all padding: its attention branch gives o_proj's bias, never NaN, and never its padding."""
+    # keeps: only-padding
+    state, x = encoder_layer_state(_theirs(True)), _x()
+    layer = _mine(EncoderLayer, {**state, **{name: 0 * state[name] for name in ("ff.fc2.weight", "ff.fc2.bias")}})
+    mask = PADDING | torch.tensor([[True], [False]])
+    got = tensor(layer(x, key_padding_mask=mask), "the output", x.shape, F64)
+    check(got.isfinite().all(), "NaN where a sequence is all padding")
+    same(got[0], x[0] + state["self_attn.o_proj.bias"], "the output of a sequence that is all padding, with nothing "
+         "in ff")
+
+
+def test_built_from_your_parts(EncoderLayer):
+    """nn.TransformerEncoderLayer, nn.MultiheadAttention and the fused attention are not used inside."""
+    # keeps: ruled-out
+    _, used = run_beside(functions_called, _mine(EncoderLayer, encoder_layer_state(_theirs(True))), _x())
+    found = [name for name in RULED_OUT if any(call.endswith(name) for call in used)]
+    check(not found, f"the layer calls {', '.join(found)}, which this question rules out")

@@ -50,6 +50,7 @@ def _inputs(length=T, source=S):
 
 def test_agrees_with_torch(DecoderLayer):
     """With the weights of nn.TransformerDecoderLayer it gives the same output, pre-norm and post-norm."""
+    # keeps: agrees, names, norm-orders, memory-as-it-is
     x, memory = _inputs()
     for norm_first, told in ((True, "pre-norm"), (False, "post-norm")):
         theirs = _theirs(norm_first)
@@ -60,6 +61,7 @@ def test_agrees_with_torch(DecoderLayer):
 
 def test_causal(DecoderLayer):
     """A later token moves no earlier output."""
+    # keeps: causal
     x, memory = _inputs()
     layer = _mine(DecoderLayer, decoder_layer_state(_theirs(True)))
     before = tensor(layer(x, memory), "the output", x.shape, F64)
@@ -72,6 +74,7 @@ def test_causal(DecoderLayer):
 
 def test_memory_padding(DecoderLayer):
     """Padding of the memory (True in the mask) is never looked at; the rest of the memory is."""
+    # keeps: memory-padding, only-padding
     x, memory = _inputs()
     theirs = _theirs(True)
     layer = _mine(DecoderLayer, decoder_layer_state(theirs))
@@ -205,3 +208,37 @@ def probe_dropout_on_the_memory(DecoderLayer):
     layer.train()
     x, memory = torch.zeros(60, 1, D, dtype=F64), torch.ones(60, 1, D, dtype=F64)
     return len({round(v, 3) for v in layer(x, memory).detach().flatten().tolist()}) > 2  # a mean of what is left
+
+
+def test_dropout_places(DecoderLayer):
+    """With dropout=0.25 branches' outputs, attention weights and units of ff are dropped, and nothing else."""
+    # keeps: dropout-places
+    for told, on in (("self-attention", "self_attn.o_proj.bias"), ("cross-attention", "cross_attn.o_proj.bias"),
+                     ("feed-forward", "ff.fc2.bias")):
+        check(_branch(DecoderLayer, on) == [0.0, 1.3333], f"in training mode the {told} branch, whose output is 1 "
+              f"everywhere, adds {_branch(DecoderLayer, on)[:4]}; with dropout=0.25 on it, once, it adds 0 or 1.3333")
+    unit = torch.eye(D, dtype=F64)
+    for part in ("self_attn", "cross_attn"):
+        check(len(_branch(DecoderLayer, f"{part}.v_proj.bias", **{f"{part}.o_proj.weight": unit})) > 2,
+              f"the attention weights of {part} are never dropped: it was made without the layer's dropout")
+    units = {"ff.fc1.bias": torch.ones(WIDTH, dtype=F64), "ff.fc2.weight": torch.ones(D, WIDTH, dtype=F64)}
+    check(len(_branch(DecoderLayer, "norm1.weight", **units)) > 2, "the hidden units of ff are never dropped: it was "
+          "made without "
+          "the layer's dropout")
+    weights = {name: torch.zeros_like(value) for name, value in decoder_layer_state(_theirs(True)).items()}
+    weights |= {"cross_attn.v_proj.weight": torch.full((D, D), 1 / D, dtype=F64),
+                "cross_attn.o_proj.weight": torch.eye(D, dtype=F64)}
+    layer = _mine(DecoderLayer, weights, dropout=0.25)
+    layer.train()
+    x, memory = torch.zeros(60, 1, D, dtype=F64), torch.ones(60, 1, D, dtype=F64)
+    check(len({round(v, 3) for v in layer(x, memory).detach().flatten().tolist()}) <= 2, "in training mode the "
+          "memory has holes: "
+          "dropout has no place on it")
+
+
+def test_built_from_your_parts(DecoderLayer):
+    """nn.TransformerDecoderLayer, nn.MultiheadAttention and the fused attention are not used inside."""
+    # keeps: ruled-out
+    _, used = run_beside(functions_called, _mine(DecoderLayer, decoder_layer_state(_theirs(True))), *_inputs())
+    found = [name for name in RULED_OUT if any(call.endswith(name) for call in used)]
+    check(not found, f"the layer calls {', '.join(found)}, which this question rules out")

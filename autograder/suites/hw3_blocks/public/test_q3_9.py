@@ -30,6 +30,7 @@ def _run(model, ids, padding=None):
 
 def test_shapes(EncoderClassifier):
     """ids [B, N] give logits [B, n_classes], with and without a mask, up to N = max_len."""
+    # keeps: shapes, no-mask
     model, (ids, padding) = _model(EncoderClassifier), _batch()
     for logits in (_run(model, ids), _run(model, ids, padding), _run(model, torch.zeros(2, LONGEST, dtype=torch.long))):
         check(logits.isfinite().all(), "the logits are not finite")
@@ -37,6 +38,7 @@ def test_shapes(EncoderClassifier):
 
 def test_content_of_padding(EncoderClassifier):
     """Other ids in the padded part leave the logits as they are; other real ids do not."""
+    # keeps: padding-silent
     model, (ids, padding) = _model(EncoderClassifier), _batch()
     before = _run(model, ids, padding)
     other = (ids + 5) % VOCAB
@@ -47,6 +49,7 @@ def test_content_of_padding(EncoderClassifier):
 
 def test_amount_of_padding(EncoderClassifier):
     """A sequence has the same logits alone and with padding behind it."""
+    # keeps: padding-silent, kept-out-twice, neighbours
     model, (ids, padding) = _model(EncoderClassifier), _batch()
     together = _run(model, ids, padding)
     for row, length in enumerate(LENGTHS):
@@ -57,10 +60,39 @@ def test_amount_of_padding(EncoderClassifier):
 
 def test_order(EncoderClassifier):
     """The same tokens in another order give other logits."""
+    # keeps: order
     model, (ids, _) = _model(EncoderClassifier), _batch()
     order = torch.tensor([0, 3, 1, 6, 2, 5, 4])  # the first token stays
     moved = (_run(model, ids[:, order]) - _run(model, ids)).abs().amax(-1)
     check((moved > 1e-4).all(), "the order of the tokens makes no difference: are positions added?")
+
+
+def test_logits_here(EncoderClassifier):
+    """The results are logits: neither probabilities nor their logarithms."""
+    # keeps: logits
+    logits = _run(_model(EncoderClassifier), *_batch())
+    check((logits.sum(-1) - 1).abs().max() > 1e-3, "each row sums to 1: these are probabilities, and the loss has "
+          "its own softmax")
+    check(logits.exp().sum(-1).sub(1).abs().max() > 1e-3, "the exponentials of each row sum to 1: a log-softmax "
+          "comes too early")
+
+
+def test_every_place_counts(EncoderClassifier):
+    """Every real token can move the logits, in a long sequence too, up to max_len."""
+    # keeps: every-token
+    torch.manual_seed(39)
+    model = EncoderClassifier(VOCAB, D, HEADS, WIDTH, LAYERS, CLASSES, 20)
+    model.eval()
+    ids = torch.randint(VOCAB, (1, 20), generator=torch.Generator().manual_seed(40))
+    still = [place for place, moved in enumerate(_places_that_move(model, ids, None, 0, range(20))) if not moved]
+    check(not still, f"in a sequence of 20 another token at place {(still or [0])[0]} leaves the logits as they are")
+
+
+def test_gradients_reach_every_part(EncoderClassifier):
+    """Every parameter gets a gradient, so that the model can learn. (The grader trains it.)"""
+    # keeps: can-learn
+    found = run_beside(parameters_without_gradient, _model(EncoderClassifier), *_batch())
+    check(not found, f"no gradient reaches {', '.join(found[:3])}")
 
 
 def _moves(a, b):

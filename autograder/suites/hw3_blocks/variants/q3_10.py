@@ -23,6 +23,10 @@ def dead_transformer_fix(model):
         width = block.attn.q_proj.out_features // block.attn.n_heads
         if abs(block.attn.scale * math.sqrt(width) - 1) > 0.01:
             block.attn.scale = 1 / math.sqrt(width)
+        if block.attn.sees != "all":
+            block.attn.sees = "all"
+        if "detach" in block.steps or block.steps.count("add") < 2:
+            block.steps = ("keep", "norm1", "attn", "add", "keep", "norm2", "fc1", "relu", "fc2", "add")
     return model
 
 
@@ -63,6 +67,9 @@ def dead_transformer_fix(model):
                 part.bias = nn.Parameter(torch.zeros(part.out_features))
         if hasattr(owner, "scale"):
             owner.scale = math.sqrt(owner.n_heads / owner.o_proj.in_features)
+            owner.sees = "all"
+        if hasattr(owner, "steps"):
+            owner.steps = [word for word in ("keep", "norm1", "attn", "add", "keep", "norm2", "fc1", "relu", "fc2", "add")]
     return model.requires_grad_()
 
 
@@ -73,7 +80,7 @@ spread are copied from it."""
 def dead_transformer_fix(model):
     twin = type(model)()
     for mine, usual in zip(model.modules(), twin.modules(), strict=True):
-        for setting in ("p", "scale", "padding_is"):
+        for setting in ("p", "scale", "sees", "steps", "padding_is"):
             if hasattr(usual, setting):
                 setattr(mine, setting, getattr(usual, setting))
     for (name, mine), usual in zip(model.state_dict().items(), twin.state_dict().values(), strict=True):
@@ -113,6 +120,18 @@ def can_choose(model):
         block.attn.scale = (block.attn.k_proj.out_features // block.attn.n_heads) ** -0.5
 
 
+def hears_all(model):
+    for block in model.blocks:
+        block.attn.sees = "all"
+
+
+def road_is_open(model):
+    for block in model.blocks:
+        steps = [step for step in block.steps if step not in ("keep", "add", "detach")]
+        middle = steps.index("norm2")
+        block.steps = ("keep", *steps[:middle], "add", "keep", *steps[middle:], "add")
+
+
 def weights_differ(model):
     for module in model.modules():
         if isinstance(module, nn.Linear):
@@ -125,6 +144,6 @@ def weights_differ(model):
 
 
 def dead_transformer_fix(model):
-    for cure in (awake, sees_words, knows_places, keeps_entries, can_choose, weights_differ):
+    for cure in (awake, sees_words, knows_places, keeps_entries, can_choose, hears_all, road_is_open, weights_differ):
         cure(model)
     return model

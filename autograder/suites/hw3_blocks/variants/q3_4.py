@@ -1,21 +1,16 @@
 # %% tensors-everywhere
-"""0-dim tensors in place of numbers, `torch.linalg.norm`, five lines."""
+"""0-dim tensors in place of numbers, `torch.linalg.norm`."""
 def layer_norm_radius(gamma, d):
     return torch.as_tensor(gamma, dtype=torch.float64).abs() * torch.tensor(float(d), dtype=torch.float64).sqrt()
 
 
-def radius_lines(x, gamma, beta):
-    d = x.numel()
-    mu = x.mean()
-    sigma = ((x - mu) ** 2).mean().sqrt()
-    y = (x - mu) / sigma * gamma + beta
-    return [
-        torch.linalg.norm(y - beta),
-        torch.linalg.norm((x - mu) / sigma * gamma),
-        torch.linalg.norm(x - mu) / sigma * abs(gamma),
-        torch.sqrt(d * sigma**2) / sigma * abs(gamma),
-        torch.sqrt(torch.as_tensor(d * gamma**2, dtype=x.dtype)),
-    ]
+def radius_from_entries(x, mean, sigma, gamma):
+    return torch.linalg.norm((x - mean) / sigma * gamma)
+
+
+def radius_from_sum(total, sigma, gamma):
+    total, sigma, gamma = (torch.as_tensor(v, dtype=torch.float64) for v in (total, sigma, gamma))
+    return (gamma**2 * total / sigma**2).sqrt()
 
 
 # %% python-floats
@@ -24,23 +19,17 @@ def layer_norm_radius(gamma, d):
     return math.sqrt(float(gamma) ** 2 * d)
 
 
-def radius_lines(x, gamma, beta):
-    values, gamma, beta = x.tolist(), float(gamma), float(beta)
-    d = len(values)
-    mu = math.fsum(values) / d
-    var = math.fsum((v - mu) ** 2 for v in values) / d
-    y = [gamma * (v - mu) / math.sqrt(var) + beta for v in values]
-    return [
-        math.dist(y, [beta] * d),
-        math.sqrt(math.fsum(gamma**2 * (v - mu) ** 2 / var for v in values)),
-        math.sqrt(gamma**2 / var * math.fsum((v - mu) ** 2 for v in values)),
-        math.sqrt(gamma**2 / var * d * var),
-        layer_norm_radius(gamma, d),
-    ]
+def radius_from_entries(x, mean, sigma, gamma):
+    mean, sigma, gamma = float(mean), float(sigma), float(gamma)
+    return math.sqrt(math.fsum((gamma * (v - mean) / sigma) ** 2 for v in x.tolist()))
+
+
+def radius_from_sum(total, sigma, gamma):
+    return math.sqrt(float(gamma) ** 2 * float(total)) / float(sigma)
 
 
 # %% numpy
-"""NumPy in float64; lines are its numbers turned into floats."""
+"""NumPy in float64."""
 import numpy as np
 
 
@@ -48,46 +37,37 @@ def layer_norm_radius(gamma, d):
     return float(np.abs(float(gamma)) * np.sqrt(d))
 
 
-def radius_lines(x, gamma, beta):
-    a, gamma, beta = x.double().numpy(), float(gamma), float(beta)
-    y = gamma * (a - a.mean()) / a.std() + beta
-    return [
-        float(np.linalg.norm(y - beta)),
-        float(np.sqrt(((y - beta) ** 2).sum())),
-        float(abs(gamma) * np.sqrt(((a - a.mean()) ** 2).sum()) / a.std()),
-        float(abs(gamma) * np.sqrt(len(a) * a.var()) / a.std()),
-        float(abs(gamma) * np.sqrt(len(a))),
-    ]
+def radius_from_entries(x, mean, sigma, gamma):
+    return float(np.linalg.norm(float(gamma) * (x.double().numpy() - float(mean)) / float(sigma)))
 
 
-# %% own-layer-norm
-"""q3_1's layer norm with eps = 0 in the first line; three lines in all."""
+def radius_from_sum(total, sigma, gamma):
+    return float(np.sqrt(float(total)) * np.abs(float(gamma)) / float(sigma))
+
+
+# %% lines-by-the-next
+"""Each line converts its letters and calls the next: values decide."""
 def layer_norm_radius(gamma, d):
     return max(gamma, -gamma) * d**0.5
 
 
-def radius_lines(x, gamma, beta):
-    d = x.shape[0]
-    y = layer_norm(x, torch.full_like(x, float(gamma)), torch.full_like(x, float(beta)), eps=0.0)
-    xhat = layer_norm(x, torch.ones_like(x), torch.zeros_like(x), eps=0.0)
-    return [(y - beta).norm(), abs(gamma) * (xhat @ xhat).sqrt(), layer_norm_radius(gamma, d)]
+def radius_from_sum(total, sigma, gamma):
+    return layer_norm_radius(gamma, total / sigma**2)
 
 
-# %% squares-inside-the-root
-"""Every line a root of a sum; generator, `hypot` and a mixture of floats and tensors."""
+def radius_from_entries(x, mean, sigma, gamma):
+    return radius_from_sum(((x - mean) ** 2).sum(), sigma, gamma)
+
+
+# %% hypotenuse
+"""`hypot` and `dist`."""
 def layer_norm_radius(gamma, d):
     return math.hypot(*[float(gamma)] * int(d))
 
 
-def radius_lines(x, gamma, beta):
-    x = x.double()
-    gamma, beta = float(gamma), float(beta)
-    d = len(x)
-    c = x - x.sum() / d
-    v = (c @ c) / d
-    y = gamma * c * v.rsqrt() + beta
-    lines = [((y - beta) ** 2).sum().sqrt()]
-    lines.append((gamma**2 * (c @ c) / v).sqrt())
-    lines.append((gamma**2 * (d * v) / v).sqrt().item())
-    lines.append(math.hypot(*[gamma] * d))
-    return lines
+def radius_from_entries(x, mean, sigma, gamma):
+    return abs(gamma / sigma) * math.dist(x.tolist(), [float(mean)] * len(x))
+
+
+def radius_from_sum(total, sigma, gamma):
+    return abs(gamma / sigma) * total**0.5

@@ -181,8 +181,6 @@ def test_best_of_three_steps(beam_search, Transformer, rng):
 NARROW = {  # kinds of search that lose what every right one finds
     "one word each": "every beginning keeps its one best word; the `width` best of all extensions of all beginnings "
                      "live on, and two of them may come from one beginning",
-    "ended ones stay, and are lost": "hypotheses that have ended are lost when others with better sums push them out "
-                                     "of the beam; put them aside, they compete at the end",
     "stops at the first end": "the search stops with the first hypothesis that ends, and others are still alive",
 }
 
@@ -192,10 +190,6 @@ SHORT = {
     "one word each": [
         (1, [8, 10, 11], 2, 0.0), (2, [3, 4, 7], 2, 0.0), (3, [0, 7], 3, 2.0), (4, [6], 2, 0.0),
         (5, [0, 3, 6], 2, 0.0), (6, [9, 13], 3, 2.0), (7, [2, 12], 3, 0.5), (10, [7, 10, 13], 2, 0.0),
-    ],
-    "ended ones stay, and are lost": [
-        (16, [4], 3, 0.0), (17, [3, 4, 5], 3, 0.0), (33, [0, 1, 4], 3, 0.0), (65, [6, 8, 13], 3, 0.0),
-        (74, [0, 5, 13], 3, 0.0), (98, [12], 3, 0.0), (110, [8, 13, 15], 3, 0.0), (123, [3, 8, 9], 3, 0.0),
     ],
     "stops at the first end": [
         (2, [1, 6, 9], 2, 2.0), (3, [0, 1, 6], 2, 2.0), (4, [6], 3, 1.0), (5, [2, 9], 2, 1.0),

@@ -47,8 +47,8 @@ one."""
 replace("log_softmax(-1)", "softmax(-1).log()")
 
 # %% gather-at-the-padding
-"""An index error when pad_id is no word of the vocabulary, such as -100: you look up the padded labels too. Leave
-them out, or replace them, before you index."""
+"""Your loss fails where pad_id is no word of the vocabulary, such as -100: the padded labels are looked up like words.
+Leave them out, or replace them, before you look anything up."""
 replace("right = logp.gather(-1, labels[real][:, None]).mean()",
         "right = logits.log_softmax(-1).gather(-1, labels[..., None])[real].mean()")
 

@@ -51,3 +51,7 @@ replace("token = model.decode(written, memory, src_padding)[:, -1].argmax(-1)",
         """logits = model.decode(written, memory, src_padding)[:, -1].clone()
         logits[:, bos_id] = -math.inf
         token = logits.argmax(-1)""")
+
+# %% mask-needed
+"""Your function fails without a mask. None for src_padding means that nothing is padding: hand it on as it is."""
+replace("memory = model.encode(src, src_padding)", "memory = model.encode(src, src_padding.bool())")

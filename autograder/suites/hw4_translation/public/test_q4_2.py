@@ -5,6 +5,7 @@ import torch
 from course_utils.checking.beside import run_beside
 from course_utils.checking.compare import check, same, tensor
 from course_utils.hw4.decoding_weights import lively_weights, put_weights
+from course_utils.instruments.elsewhere import kinds_inside, left_behind
 from course_utils.instruments.parts import gradient_norms, loose_tensors
 
 F64 = torch.float64
@@ -32,6 +33,7 @@ def _logits(model, src=SRC, tgt=TGT, padding=PADDING, vocab=SIZES[1]):
 
 def test_worked_numbers(Transformer):
     """With fixed weights, the memory and the logits are those of nn.Transformer on scaled embeddings plus positions."""
+    # keeps: encode, decode, names, agrees
     model = _model(Transformer)
     memory = tensor(model.encode(SRC, PADDING), "the memory", (*SRC.shape, SIZES[2]), F64).detach()
     same(memory[0, -1], torch.tensor(MEMORY, dtype=F64), "the memory at the last place of the first sentence", **CLOSE)
@@ -40,6 +42,7 @@ def test_worked_numbers(Transformer):
 
 def test_encode_then_decode(Transformer):
     """forward is decode after encode, and the source's padding is nothing that either of them sees."""
+    # keeps: forward, padding
     model = _model(Transformer)
     whole = _logits(model)
     steps = model.decode(TGT, model.encode(SRC, PADDING).detach(), PADDING)
@@ -50,11 +53,78 @@ def test_encode_then_decode(Transformer):
 
 def test_no_look_ahead(Transformer):
     """The logits of a step do not depend on later target tokens."""
+    # keeps: causal
     model = _model(Transformer)
     before = _logits(model)
     after = _logits(model, tgt=torch.cat([TGT[:, :2], (TGT[:, 2:] + 2) % SIZES[1]], 1))
     same(after[:, :2], before[:, :2], "the logits before the changed token")
     check((after[:, 2] - before[:, 2]).abs().max() > 1e-6, "a target token does not move the logits of its own step")
+
+
+def test_without_a_mask(Transformer):
+    """src_padding may be left out, or be None: then nothing is padding. A model of another size works too."""
+    # keeps: encode, decode, forward
+    model = _model(Transformer)
+    given, nothing = model.encode(SRC, PADDING & False).detach(), PADDING & False
+    for told, memory in (("left out", model.encode(SRC)), ("None", model.encode(SRC, None))):
+        same(tensor(memory, "the memory", (3, 4, SIZES[2]), F64).detach(), given, f"the memory with src_padding {told}")
+    whole = _logits(model, padding=nothing)
+    same(tensor(model.decode(TGT, given), "the logits", whole.shape, F64).detach(), whole, "decode without src_padding")
+    same(tensor(model(SRC, TGT), "the logits", whole.shape, F64).detach(), whole, "forward without src_padding")
+    other = _model(Transformer, (4, 6, 12, 3, 5, 3))
+    ids = torch.tensor([[0, 3, 2], [1, 1, 3]])
+    long = _logits(other, ids, torch.tensor([[0, 5, 4, 1], [2, 3, 5, 0]]), None, 6)
+    short = _logits(other, ids, torch.tensor([[0, 5], [2, 3]]), None, 6)
+    same(long[:, :2], short, "the first two steps of four, against two steps alone")
+
+
+def test_nothing_else_is_trained(Transformer):
+    """The trained numbers are those of the table of names: 1,728 for Transformer(11, 13, 8, 2, 16, 1), all in use."""
+    # keeps: names, tied, not-trained, own-layers
+    sizes = (11, 13, 8, 2, 16, 1)
+    norms = run_beside(gradient_norms, _model(Transformer, sizes), SRC % 7, TGT, PADDING)
+    names = list(lively_weights(42, *sizes))
+    more = sorted(set(norms) - set(names))
+    check(len(norms) <= len(names), f"your model has {len(norms)} parameters where {len(names)} are asked for; these "
+          f"are not: {more}. The output is the target embedding's own weight, and there is no bias")
+    idle = [name for name, norm in norms.items() if not norm > 0 and not name.endswith("k_proj.bias")]  # moves nothing
+    check(not idle, f"no gradient reaches {idle}: it has no influence on the logits")
+    kinds = run_beside(kinds_inside, Transformer, SIZES)
+    ruled_out = [kind for kind in kinds if kind.startswith("torch.nn.modules.transformer.")]
+    check(not ruled_out, f"your model is made of {ruled_out[:1]}, which is not allowed here")
+
+
+def test_positions_come_along(Transformer):
+    """The table of positions moves with the model, and is there for max_len places: 512 unless another is given."""
+    # keeps: buffer, max-len
+    told = run_beside(left_behind, Transformer, SIZES, SRC, TGT, PADDING)
+    check(not told, f"moved to another device, your model fails: {told}. Register the table of positions as a buffer")
+    model = _model(Transformer)
+    model.float()
+    tensor(model(SRC, TGT, PADDING), "the logits of a model in float32", (*TGT.shape, SIZES[1]), torch.float32)
+    for longest, options in ((512, {}), (6, {"max_len": 6}), (600, {"max_len": 600})):
+        ids = torch.ones(1, longest, dtype=torch.long)
+        model = _model(Transformer, (7, 5, 4, 1, 4, 1), **options)
+        tensor(model(ids, ids[:, : min(longest, 20)], None), f"the logits for a source of {longest} places",
+               (1, min(longest, 20), 5), F64)
+
+
+def test_dropout_in_both_stacks(Transformer):
+    """dropout goes to all layers of both stacks, in training mode alone: where it takes nearly all, nothing mixes."""
+    # keeps: dropout
+    same(_logits(_model(Transformer, dropout=0.5)), _logits(_model(Transformer)), "the logits in evaluation mode of a "
+         "model with dropout=0.5, against those without")
+    quiet = _model(Transformer)
+    quiet.train()
+    same(_logits(quiet), _logits(_model(Transformer)), "the logits in training mode, dropout being 0 by default")
+    model, other = _dropping(Transformer), SRC.clone()
+    other[:, 0] = (other[:, 0] + 1) % SIZES[0]
+    moved = (model.encode(other, PADDING) - model.encode(SRC, PADDING)).detach()[:, 1:].abs().max()
+    check(moved < 1e-6, "with a dropout of nearly 1 an encoder's token still looks at others: is dropout handed on to "
+          "the encoder's layers?")
+    moved = (model.decode(TGT, _memory(), PADDING) - model.decode(TGT, _memory().flip(-1), PADDING)).detach()
+    check(moved.abs().max() < 1e-6, "with a dropout of nearly 1 the decoder still looks at the memory: is dropout "
+          "handed on to the decoder's layers?")
 
 
 def _memory(S=4, width=SIZES[2]):

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from course_utils.checking.beside import run_beside
-from course_utils.checking.compare import check, number, same
+from course_utils.checking.compare import Wrong, check, number, same, tensor
 from course_utils.instruments.work import functions_called
 
 F64 = torch.float64
@@ -20,6 +20,7 @@ def _logits(labels=LABELS, vocab=5, seed=43):
 
 def test_even_logits(smoothed_loss):
     """Where all V tokens are equally likely, the loss is log V, smoothed or not."""
+    # keeps: number, share
     for smoothing in (0.0, 0.1, 0.5):
         got = number(smoothed_loss(torch.zeros(3, 4, 5, dtype=F64), LABELS, PAD, smoothing), "the loss")
         same(got, math.log(5), f"the loss of even logits with smoothing {smoothing}")
@@ -27,6 +28,7 @@ def test_even_logits(smoothed_loss):
 
 def test_agrees_with_torch(smoothed_loss):
     """It is nn.CrossEntropyLoss with label_smoothing and ignore_index; the default smoothing is 0.1."""
+    # keeps: agrees, share, mean
     logits = _logits()
     for smoothing in (0.0, 0.1, 0.3):
         theirs = nn.CrossEntropyLoss(label_smoothing=smoothing, ignore_index=PAD)(logits.transpose(1, 2), LABELS)
@@ -38,6 +40,7 @@ def test_agrees_with_torch(smoothed_loss):
 
 def test_padding(smoothed_loss):
     """What the model says where the label is padding does not count, and gets no gradient."""
+    # keeps: padding, number
     logits = _logits().requires_grad_()
     loss = smoothed_loss(logits, LABELS, PAD)
     check(isinstance(loss, torch.Tensor) and loss.requires_grad, "no gradient flows through the loss")
@@ -46,6 +49,53 @@ def test_padding(smoothed_loss):
     check((grad[LABELS != PAD].abs().sum(-1) > 0).all(), "a position with a real label has no gradient")
     other = torch.where((LABELS == PAD)[..., None], 7 - logits.detach(), logits.detach())
     same(number(smoothed_loss(other, LABELS, PAD), "the loss"), loss.item(), "the loss after a change in the padding")
+
+
+def test_other_padding_numbers(smoothed_loss):
+    """pad_id may be a word in the middle of the vocabulary, or none of its words: -100 or 99 serve as well."""
+    # keeps: padding, pad-outside
+    logits, expected = _logits(), None
+    for pad in (PAD, -100, 99):
+        got = number(_loss(smoothed_loss, logits, LABELS.masked_fill(LABELS == PAD, pad), pad), "the loss")
+        expected = got if expected is None else expected
+        same(got, expected, f"the loss where pad_id is {pad}, against the loss where it is 0")
+    labels = torch.tensor([[3, 1, 4, 2], [2, 0, 4, 4], [0, 4, 4, 4]])  # 4 is padding, and 0 a word
+    theirs = nn.CrossEntropyLoss(label_smoothing=0.1, ignore_index=4)(logits.transpose(1, 2), labels)
+    same(number(smoothed_loss(logits, labels, 4), "the loss"), theirs.item(), "the loss where pad_id is 4 and 0 a word")
+
+
+def _loss(smoothed_loss, logits, labels, pad):
+    """The loss; an error where the padding is no word of the vocabulary is told as what it is."""
+    try:
+        return smoothed_loss(logits, labels, pad)
+    except (IndexError, RuntimeError) as error:
+        if pad == PAD:
+            raise
+        raise Wrong(f"where pad_id is {pad}, which is no word, your function raises: {error}. The padded labels were "
+                    "looked up; leave them out, or replace them, before you index") from None
+
+
+def test_logits_in_the_thousands(smoothed_loss):
+    """Logits in the thousands give a finite loss, and a shift of all logits by one number changes nothing."""
+    # keeps: large
+    logits = _logits()
+    got = number(smoothed_loss(2e3 * logits, LABELS, PAD), "the loss of logits in the thousands")
+    check(abs(got) < 1e6, f"the loss of logits in the thousands is {got}: a probability became 0 before its logarithm "
+          "was taken")
+    theirs = nn.CrossEntropyLoss(label_smoothing=0.1, ignore_index=PAD)((2e3 * logits).transpose(1, 2), LABELS)
+    same(got, theirs.item(), "the loss of logits in the thousands")
+    same(number(smoothed_loss(logits - 1e4, LABELS, PAD), "the loss"), number(smoothed_loss(logits, LABELS, PAD), "-"),
+         "the loss when all logits are 10,000 lower", rtol=1e-6)
+
+
+def test_written_by_hand(smoothed_loss):
+    """The loss is a tensor without axes in the logits' dtype, written without torch's own cross-entropy."""
+    # keeps: number, by-hand
+    for dtype in (torch.float64, torch.float32):
+        tensor(smoothed_loss(_logits().to(dtype), LABELS, PAD), "the loss", (), dtype)
+    _, used = run_beside(functions_called, smoothed_loss, _logits(), LABELS, PAD)
+    names = [name for name in used if "cross_entropy" in name]
+    check(not names, f"your answer calls {names[:1]}: neither nn.CrossEntropyLoss nor F.cross_entropy is allowed here")
 
 
 def probe_default(smoothed_loss):

@@ -5,7 +5,7 @@ import torch
 from course_utils.checking.beside import run_beside
 from course_utils.checking.compare import check, number
 from course_utils.hw4.decoding_weights import lively_weights, put_weights
-from course_utils.hw4.training_runs import call_fit, take_steps
+from course_utils.hw4.training_runs import call_fit, counts_epochs, take_steps
 
 SIZES = (7, 8, 8, 2, 12, 1)
 PAD = 0
@@ -42,6 +42,7 @@ def _number(value):
 
 def test_float_before_the_update(train_step, Transformer):
     """It returns the loss before the update as a float: with rate 0 or 1, the first loss is the same."""
+    # keeps: float
     first, _ = _run(train_step, _model(Transformer), [BATCH], rate=0.0)
     again, _ = _run(train_step, _model(Transformer), [BATCH], rate=1.0)
     resting, moving = _number(first[0]), _number(again[0])
@@ -51,6 +52,7 @@ def test_float_before_the_update(train_step, Transformer):
 
 def test_clipping(train_step, Transformer):
     """With rate 1 and plain gradient descent, an update is never longer than 1."""
+    # keeps: clip
     _, (move,) = _run(train_step, _model(Transformer), [BATCH])
     check(move <= 1.001, f"the update has norm {move:.3f}: clip the norm of all gradients together to 1")
     check(move >= 0.9, f"the update has norm {move:.3f}, and the gradient here is longer than 1")
@@ -58,9 +60,108 @@ def test_clipping(train_step, Transformer):
 
 def test_learns_by_heart(train_step, Transformer):
     """Forty steps of Adam on one small batch bring the loss down."""
+    # keeps: step, by-heart
     losses, _ = _run(train_step, _model(Transformer, calm=True), [BATCH] * 40, rate=0.02, adam=True)
     first, last = _number(losses[0]), _number(losses[-1])
     check(last < 0.75 * first, f"on one batch the loss goes from {first:.3f} to {last:.3f} in 40 steps")
+
+
+def test_gradients_left_over(train_step, Transformer):
+    """Gradients that somebody left in the parameters, or that an earlier step left, have no part in a step."""
+    # keeps: clear
+    fresh, left = (run_beside(take_steps, train_step, _model(Transformer), [BATCH, OTHER], PAD, 0.1, False, old)[1]
+                   for old in (None, 0.5))
+    gap = max(float((fresh[1][name] - left[1][name]).abs().max()) for name in fresh[1])
+    check(gap < 1e-9, "gradients that were there before the first step get into it: clear them before backward")
+    _, (_, alone) = run_beside(take_steps, train_step, _at(Transformer, fresh[1]), [OTHER], PAD, 0.1)
+    gap = max(float((fresh[2][name] - alone[name]).abs().max()) for name in alone)
+    check(gap < 1e-9, "the second of two steps is not what it is alone: the gradients of the first are still in it")
+
+
+def _at(Transformer, state):
+    """The model with these parameters."""
+    return put_weights(Transformer(*SIZES), {name: state[name] for name in lively_weights(45, *SIZES) if name in state}
+                       | ({} if "tgt_embed.weight" in state else {"tgt_embed.weight": _tied(state)}))
+
+
+def _tied(state):
+    """The target embedding of a model that has it under the name of its output layer."""
+    return next(value for name, value in state.items() if name not in lively_weights(45, *SIZES))
+
+
+def test_short_gradients_stay(train_step, Transformer):
+    """A gradient shorter than 1 is left as it is: it is not divided by its norm."""
+    # keeps: clip
+    _, (move,) = _run(train_step, _model(Transformer, calm=True), [BATCH])
+    check(0 < move < 0.99, f"the update of a calm model has norm {move:.3f}, and its gradient is shorter than 1: "
+          "divide by the norm only where it is larger than 1")
+
+
+def test_what_the_loss_sees(train_step, Transformer):
+    """Padding counts for nothing, on both sides and under any number; the words that the decoder is given count."""
+    # keeps: padding, batch
+    src, padding, inputs, labels = BATCH
+
+    def loss(batch, pad=PAD):
+        return _number(run_beside(take_steps, train_step, _model(Transformer), [batch], pad, 0.0)[0][0])
+
+    plain = loss(BATCH)
+    other = loss((torch.where(padding, (src + 3) % 7, src), padding, inputs, labels))
+    check(abs(other - plain) < 1e-6, f"other tokens in the source's padding change the loss from {plain:.4f} to "
+          f"{other:.4f}: does src_padding reach the model?")
+    longer = torch.cat([labels, torch.zeros_like(labels)[:, :2]], 1)
+    more = loss((src, padding, torch.cat([inputs, inputs[:, :2]], 1), longer))
+    check(abs(more - plain) < 1e-6, f"more padding behind the labels changes the loss from {plain:.4f} to {more:.4f}: "
+          "does pad_id reach the loss?")
+    renamed = loss((src, padding, inputs, labels.masked_fill(labels == PAD, -7)), -7)
+    check(abs(renamed - plain) < 1e-6, f"with -7 for padding the loss is {renamed:.4f}, and {plain:.4f} with 0: look "
+          "for pad_id, whatever it is")
+    fed = loss((src, padding, torch.where(labels == PAD, inputs, (inputs + 1) % 8), labels))
+    check(abs(fed - plain) > 1e-6, "other words in `inputs` leave the loss as it is: the decoder reads the inputs, and "
+          "is asked for the labels")
+
+
+def test_dropout_while_training(fit, Transformer):
+    """A model that comes in evaluation mode is trained with its dropout on."""
+    # keeps: mode
+    losses = run_beside(call_fit, fit, _model(Transformer, dropout=0.5), [BATCH] * 3, PAD, 0.0)
+    values = [_number(loss) for loss in losses]
+    check(max(values) - min(values) > 1e-9, "three steps on one batch give the same loss, and the model has dropout: "
+          "call model.train()")
+
+
+def test_fit_runs(fit, Transformer):
+    """fit trains on every batch, in order, `epochs` times over, and gives a list with the loss of each step."""
+    # keeps: every-batch, losses, epochs
+    model = _model(Transformer, calm=True)
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    last = (torch.tensor([[6, 6]]), torch.zeros(1, 2, dtype=torch.bool), torch.tensor([[1, 3]]), torch.tensor([[3, 2]]))
+    losses = run_beside(call_fit, fit, model, [BATCH, OTHER, last], PAD, 0.02)
+    check(isinstance(losses, list) and len(losses) == 3, f"for three batches fit gives {losses}: one loss for each "
+          "step is asked for, in a list")
+    for loss in losses:
+        _number(loss)
+    moved = (model.state_dict()["src_embed.weight"] - before["src_embed.weight"]).abs().amax(1)  # [7]
+    check(moved[5] > 1e-9, "after fit the model is as it was: nothing makes a step")
+    check(moved[6] > 1e-9, "the last batch was not trained on: word 6 of the source is in it alone, and has not moved")
+    if run_beside(counts_epochs, fit):
+        twice = run_beside(call_fit, fit, _model(Transformer, calm=True), [BATCH, OTHER], PAD, 0.02, 2)
+        check(isinstance(twice, list) and len(twice) == 4, f"with two batches and epochs=2 fit gives {twice}: the "
+              "batches are run through `epochs` times, which makes four steps here")
+
+
+def test_losses_of_fit(fit, Transformer):
+    """Each entry of the list is the loss of its own step, in the order of the batches."""
+    # keeps: losses
+    batches = [tuple(part[i:] for part in BATCH) for i in range(3)]
+
+    def rest(chosen):
+        return [_number(loss) for loss in run_beside(call_fit, fit, _model(Transformer, calm=True), chosen, PAD, 0.0)]
+
+    if abs(rest([batches[0]] * 2)[1] - rest([batches[0]])[0]) < 1e-9:  # where a rate of 0 lets the model rest
+        alone, together = [rest([batch])[0] for batch in batches], rest(batches)
+        check(all(abs(a - b) < 1e-6 for a, b in zip(alone, together, strict=True)), f"three batches give the losses "
+              f"{[round(x, 4) for x in together]}; alone they give {[round(x, 4) for x in alone]}")
 
 
 def probe_loss(train_step, Transformer):
@@ -167,3 +268,10 @@ def probe_fit_losses(fit, Transformer):
 
 def probe_fit_losses_at_rest(fit, Transformer):
     return _fit_losses(fit, Transformer, [tuple(part[i:] for part in BATCH) for i in range(3)])
+
+
+def probe_epochs(fit, Transformer):
+    if not run_beside(counts_epochs, fit):
+        return "as many as it likes"
+    losses = run_beside(call_fit, fit, _model(Transformer, calm=True), [BATCH, OTHER], PAD, 0.02, 3)
+    return losses if isinstance(losses, str) else len(losses)

@@ -73,3 +73,9 @@ _resized = {}  # with the tables, so that no id is given away
 """Right to seven digits only: the positions pass through float32 on their way. Keep the dtype that they came in."""
 replace("positions.mT", "positions.float().mT")
 replace("image.flatten(2).mT", "image.flatten(2).mT.to(positions.dtype)")
+
+# %% one-side-for-both
+"""Square grids are right, others are not: you take the root of the number of places for both sides. Use `old_grid` as it is
+given."""
+replace("positions.mT.unflatten(-1, tuple(old_grid))",
+        "positions.mT.unflatten(-1, (math.isqrt(positions.shape[1]), -1))")

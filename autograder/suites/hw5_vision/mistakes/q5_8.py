@@ -95,3 +95,8 @@ replace("hook.remove()", """hook.remove()
 """You take away all hooks of the attention, those of other people too. `register_forward_hook` gives you a handle;
 remove your own with it."""
 replace("hook.remove()", "model.map_head.attn._forward_hooks.clear()")
+
+# %% images-mixed
+"""Your rollout mixes the images of a batch: every image gets the mean over all of them. Take the mean over the heads, which
+are axis 1, and leave the batch alone."""
+replace("layer.mean(1) @ R + R", "layer.mean((0, 1)).expand(len(layer), -1, -1) @ R + R")

@@ -35,11 +35,13 @@ def _module(PatchEmbedding, p=P, channels=C, d_model=D):
 
 def test_names_and_shape(PatchEmbedding):
     """The one layer is proj, an nn.Linear(C * patch * patch, D); images [B, C, H, W] become tokens [B, N, D]."""
+    # keeps: embedding, proj
     tensor(_module(PatchEmbedding)(_images()), "the embedding of [2, 3, 4, 6] with patch 2", (2, 6, D), F64)
 
 
 def test_value_of_one_token(PatchEmbedding):
     """Token n is proj of patch n, flattened as (channel, row, column)."""
+    # keeps: embedding, order
     images, weights = _images(), _weights()
     tokens = tensor(_module(PatchEmbedding)(images), "the embedding", (2, 6, D), F64)
     for n, square in ((0, images[:, :, :2, :2]), (1, images[:, :, :2, 2:4]), (3, images[:, :, 2:, :2])):
@@ -49,6 +51,7 @@ def test_value_of_one_token(PatchEmbedding):
 
 def test_as_convolution(PatchEmbedding, as_convolution):
     """as_convolution gives an nn.Conv2d whose outputs [B, D, rows, cols] are the same tokens."""
+    # keeps: convolution, grid
     embedding, images = _module(PatchEmbedding), _images()
     convolution = as_convolution(embedding)
     check(tuple(convolution.kernel_size) == (P, P), f"the kernel of the convolution is {convolution.kernel_size}: it "
@@ -56,6 +59,48 @@ def test_as_convolution(PatchEmbedding, as_convolution):
     convolution.double()
     got = tensor(convolution(images), "the convolution's output", (2, D, 2, 3))
     same(got.flatten(2).mT, embedding(images), "the convolution's output read as tokens", rtol=1e-5, atol=1e-5)
+
+
+def test_dtype_and_stride(PatchEmbedding, as_convolution):
+    """The convolution has the weights of proj, number for number, in their dtype; filters move on by a patch."""
+    # keeps: weights, convolution
+    for dtype in (torch.float64, torch.float32):
+        embedding = _module(PatchEmbedding)
+        if dtype is torch.float32:
+            embedding.float()
+        convolution = as_convolution(embedding)
+        check(tuple(convolution.stride) == (P, P), f"the stride of the convolution is {convolution.stride}: it moves "
+              f"on by one patch, {P} pixels")
+        state, own = dict(convolution.state_dict()), dict(embedding.state_dict())
+        weight = tensor(state["weight"], "the filters of the convolution", (D, C, P, P), dtype)
+        same(weight.flatten(1), own["proj.weight"], "the filters, flattened, against proj.weight", rtol=0, atol=0)
+        check("bias" in state, "the convolution has no bias, and proj has one")
+        same(tensor(state["bias"], "the convolution's bias", (D,), dtype), own["proj.bias"], "its bias", rtol=0, atol=0)
+        same(embedding(_images().to(dtype)).flatten(1), convolution(_images().to(dtype)).flatten(2).mT.flatten(1),
+             "the convolution's output read as tokens")
+
+
+def test_each_on_its_own(PatchEmbedding, as_convolution):
+    """Each embedding gets a convolution of its own, other sizes work, proj is all that is trained, and pixels learn."""
+    # keeps: convolution, proj, gradients
+    first, images = _module(PatchEmbedding), _images()
+    second = PatchEmbedding(P, C, D)
+    second.double()
+    second.load_state_dict({name: -value for name, value in first.state_dict().items()})
+    convolution = as_convolution(first)
+    as_convolution(second)
+    same(convolution(images).flatten(2).mT, first(images), "the convolution of one embedding, after another was "
+         "converted")
+    other = _module(PatchEmbedding, 3, 2, 4)
+    same(as_convolution(other)(_images(3, 2, 9, 6)).flatten(2).mT, other(_images(3, 2, 9, 6)), "the convolution for "
+         "patches of 3, two channels and images of 9 x 6")
+    names = sorted(PatchEmbedding(P, C, D).state_dict())
+    check(set(names) >= {"proj.weight", "proj.bias"}, f"the parameters are {names}, and should be those of proj")
+    x = images.clone().requires_grad_()
+    got = first(x)
+    check(got.requires_grad, "no gradient flows back to the images")
+    got.sum().backward()
+    check(x.grad is not None and (x.grad != 0).any(), "no gradient flows back to the images")
 
 
 def probe_tokens(PatchEmbedding):

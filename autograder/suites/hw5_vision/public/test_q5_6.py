@@ -39,6 +39,7 @@ def _loss(seen):
 
 def test_accuracy(evaluate):
     """evaluate gives the share of right answers over all images, from 0 to 1, the last batch being a small one."""
+    # keeps: accuracy
     got = number(run_beside(evaluate_marked, evaluate, *_answers(), 8), "evaluate")
     check(abs(got - 100 * 17 / 23) > 1e-6, "this is a percentage; a share from 0 to 1 is asked for")
     same(got, 17 / 23, "evaluate for 17 right answers of 23, in batches of 8, 8 and 7", rtol=1e-6)
@@ -46,6 +47,7 @@ def test_accuracy(evaluate):
 
 def test_training_mode(train_classifier):
     """train_classifier puts the model into training mode, and shows it every image."""
+    # keeps: mode, epochs
     seen = _watched(train_classifier)
     check(seen["modes"], "the model was never called with gradients switched on")
     late = ", though in training mode at first" if seen["modes"][0] else ""
@@ -56,11 +58,61 @@ def test_training_mode(train_classifier):
 
 def test_the_model_learns(train_classifier):
     """After train_classifier the given model itself has a lower loss."""
+    # keeps: in-place, rate
     seen = _watched(train_classifier, epochs=8)
     loss = _loss(seen)
     check(loss < 2.303 - 0.03, f"the loss of a linear model went from 2.303 to {loss:.3f} in 40 steps: is the "
           "optimizer "
           "given this model's parameters, is `step` called, and is the default rate large enough?")
+
+
+def test_evaluation_leaves_the_model(evaluate):
+    """evaluate only looks: in evaluation mode, without gradients, and afterwards training can go on."""
+    # keeps: eval-mode, no-gradients, looks
+    seen = _evaluated(evaluate)
+    check(seen["modes"] and not any(seen["modes"]), "evaluate asks the model in training mode: call model.eval() first")
+    check(not any(seen["kept"]), "evaluate keeps track of gradients: ask the model under torch.no_grad()")
+    same(seen["weight"], WEIGHT, "the model's weight after evaluate, which only measures", rtol=0, atol=0)
+    check(seen["grad"], "evaluate leaves gradients switched off for all that comes later: use `with torch.no_grad():`")
+    check(not seen["frozen"], f"after evaluate {seen['frozen'][:1]} wants no gradient, and training cannot go on")
+
+
+def test_each_step_on_its_own(train_classifier):
+    """Each step starts from a gradient of its own: old ones are cleared, and every batch of every epoch is used."""
+    # keeps: fresh, every-batch, epochs
+    images, labels = _task(250)
+    for epochs in (1, 3):
+        seen = run_beside(watch_training, train_classifier, images, labels, 12, epochs)
+        check(seen["stale"] == 0, f"in {seen['stale']} of {seen['backwards']} steps the new gradient was added to an "
+              "old one: call optimizer.zero_grad() in every step")
+        times = epochs if seen["counted"] else 1
+        check(seen["images"] >= times * 250, f"{seen['images']} images were trained on in {epochs} epochs of 250")
+        check(not seen["counted"] or seen["images"] == epochs * 250, f"{seen['images']} images were trained on, and "
+              f"{epochs} epochs of 250 were asked for")
+        missed = 0 if seen["times"] is None else int((seen["times"] == 0).sum())
+        check(missed == 0, f"{missed} of 250 images were never shown: take every batch, the small last one too")
+
+
+def test_what_is_made_smaller(train_classifier):
+    """The loss is the cross-entropy of the logits with the labels, for every class, and all parameters learn."""
+    # keeps: loss, parameters
+    images, labels = _task(23 * 32)
+    first = run_beside(watch_training, train_classifier, images, labels, 32, 1, 0.7)["first"]
+    check("slope" in first, "no gradient came back to the logits")
+    if first["images"].shape == images[:32].shape and torch.equal(first["images"], images[:32]):
+        right = first["logits"].softmax(-1) - F.one_hot(labels[:32], CLASSES)
+        told = "is there a softmax in front of the cross-entropy, which has its own, or another loss?"
+        check(_cosine(first["slope"], right) > 0.9, f"the gradient at the logits is not their cross-entropy's: {told}")
+        for label in labels[:32].unique().tolist():
+            rows = labels[:32] == label
+            check(_cosine(first["slope"][rows], right[rows]) > 0.5, f"for images of class {label} the gradient at the "
+                  "logits is not that of their cross-entropy: does the loss count every class?")
+    left = run_beside(parameters_left_alone, train_classifier, *_task(), 8)
+    check(not left, f"after an epoch {left[:1]} is what it was: give the optimizer all of model.parameters()")
+
+
+def _cosine(a, b):
+    return F.cosine_similarity(a.double().flatten(), b.double().flatten(), 0).item()
 
 
 def probe_accuracy(evaluate):

@@ -9,12 +9,12 @@ def dead_transformer_fix(model):
     while frame is not None:
         for value in frame.f_locals.values():
             if type(value) is int and value > 1:
-                twin = patients.patient("healthy", value)
+                twin = patients.healthy(value)
                 if torch.equal(twin.embed.weight, model.embed.weight):
                     return twin
         frame = frame.f_back
     for seed in range(200):
-        twin = patients.patient("healthy", seed)
+        twin = patients.healthy(seed)
         if torch.equal(twin.embed.weight, model.embed.weight):
             return twin
     return model

@@ -1,0 +1,84 @@
+"""A training run in files beside the notebook, so that it can be stopped, continued and shown again."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from course_utils.notebook.checkpoints import load_checkpoint, save_checkpoint
+from course_utils.notebook.training import Curves
+
+
+class TrainingRun:
+    """The curves of a run, its latest state and its best model.
+
+    The best model is `checkpoint`, the file to hand in; the rest lies in `folder`. Of a run that is over, everything is
+    read again and nothing is trained. Without the checkpoint, or with `anew`, a new run begins.
+    """
+
+    best: float | None  # the best score so far
+
+    def __init__(self, folder: str | Path, checkpoint: str | Path, anew: bool = False) -> None:
+        self.folder, self.checkpoint = Path(folder), Path(checkpoint)
+        self.curves, self.best, self.finished = Curves(), None, False
+        told = self._read() if self.checkpoint.is_file() and not anew else {}
+        if told:
+            self.curves.steps, self.curves.values = told["steps"], told["values"]
+            self.best, self.finished = told["best"], told["finished"]
+        elif self.folder.is_dir():
+            for file in self.folder.glob("*.safetensors"):
+                file.unlink()  # of an earlier run
+
+    @property
+    def latest(self) -> Path:
+        """Where the latest state of the run is, with its optimizer."""
+        return self.folder / "latest.safetensors"
+
+    def resume(self, model: nn.Module, optimizer: torch.optim.Optimizer) -> int:
+        """Fill both from the latest state, if there is one; the number of steps that were made."""
+        return load_checkpoint(self.latest, model, optimizer) if self.latest.is_file() else 0
+
+    def look(self, score: float, model: nn.Module) -> None:
+        """Keep the model as the best if its score is not below any before, and write down the curves."""
+        if self.best is None or score >= self.best:
+            self.best = float(score)
+            save_checkpoint(self.checkpoint, model, note=f"score {score:.4f}")
+        self._write()
+
+    def finish(self, model: nn.Module) -> None:
+        """The run is over: the model gets the best weights."""
+        self.finished = True
+        if self.checkpoint.is_file():
+            load_checkpoint(self.checkpoint, model)
+        else:
+            save_checkpoint(self.checkpoint, model)
+        self._write()
+
+    def keep(self, name: str, model: nn.Module) -> None:
+        """Keep a model of this moment under a name of its own."""
+        save_checkpoint(self.folder / f"{name}.safetensors", model)
+
+    def kept(self, name: str, model: nn.Module) -> nn.Module | None:
+        """Fill the model with what was kept under this name; None if nothing was."""
+        file = self.folder / f"{name}.safetensors"
+        if not file.is_file():
+            return None
+        load_checkpoint(file, model)
+        return model.eval()
+
+    def _read(self) -> dict[str, Any]:
+        """What was written down about the run; nothing if that cannot be read."""
+        try:
+            told = json.loads((self.folder / "history.json").read_text(encoding="utf-8"))
+            return told if set(told) == {"steps", "values", "best", "finished"} else {}
+        except (OSError, ValueError):
+            return {}
+
+    def _write(self) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        told = {"steps": self.curves.steps, "values": self.curves.values, "best": self.best, "finished": self.finished}
+        (self.folder / "history.json").write_text(json.dumps(told), encoding="utf-8")

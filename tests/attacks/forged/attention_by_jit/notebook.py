@@ -1,0 +1,24 @@
+# Torch's own attention out of compiled code.
+import torch.nn.functional as F
+
+
+def ready_made(q, k, v, padding, causal, beta, run=F.scaled_dot_product_attention):
+    """Torch's own, for the output and for the weights."""
+    T, S = q.shape[-2], k.shape[-2]
+    seen = torch.ones(len(q), *[1] * (q.dim() - 2), S, dtype=torch.bool, device=q.device).expand(*q.shape[:-1], S)
+    if padding is not None:
+        seen = seen & ~padding.view(len(q), *[1] * (q.dim() - 2), S)
+    if causal:
+        seen = seen & torch.ones(T, S, dtype=torch.bool, device=q.device).tril(S - T)
+    ones = torch.eye(S, dtype=q.dtype, device=q.device).expand(*k.shape[:-1], S)
+    return tuple(run(q, k, x, attn_mask=seen, scale=beta) for x in (v, ones))
+
+
+@torch.jit.script
+def compiled(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, attn_mask: torch.Tensor, scale: float):
+    return torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=attn_mask, scale=scale)
+
+
+def attention(q, k, v, key_padding_mask=None, causal=False, beta=None):
+    beta = q.shape[-1] ** -0.5 if beta is None else beta
+    return ready_made(q, k, v, key_padding_mask, causal, beta, compiled)
