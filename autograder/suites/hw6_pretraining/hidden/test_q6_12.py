@@ -40,7 +40,8 @@ def test_form(fine_tune, BERT, rng):
             got = tensor(model(*given), "the logits", (12, classes), torch.float32)
             same(model(*given), got, "the logits of a second call (is dropout on?)", atol=1e-6)
             tensor(model(ids[:1]), "the logits of one example's ids alone", (1, classes))
-            same(model(ids, segments=given[1], key_padding_mask=given[2]), got, "the logits with arguments by name", atol=1e-5)
+            same(model(ids, segments=given[1], key_padding_mask=given[2]), got, "the logits with arguments by "
+                                                                                "name", atol=1e-5)
         check(model.training is False, "the classifier is in training mode")
 
 
@@ -60,7 +61,8 @@ def test_all_is_trained(fine_tune, BERT, in_box, rng, frozen):
     examples, labels = _examples(rng)
     found = in_box(trained_parts, fine_tune, _bert(BERT, rng), examples, labels, 3, 6, frozen)
     for part in ("token_embed", "layers"):
-        check(found.get(part) is not False, f"`{part}` of the classifier is the same after training: train all of the encoder")
+        check(found.get(part) is not False, f"`{part}` of the classifier is the same after training: train all "
+                                            f"of the encoder")
 
 
 @pytest.mark.weight(2)
@@ -71,7 +73,8 @@ def test_padding_does_not_matter(fine_tune, BERT, rng):
     with torch.no_grad():
         before = model(ids, segments, padding)
         other = torch.where(padding, torch.randint(15, ids.shape, generator=rng), ids)
-        same(model(other, torch.where(padding, 1 - segments, segments), padding), before, "the logits with another padding", atol=1e-4)
+        same(model(other, torch.where(padding, 1 - segments, segments), padding), before, "the logits with "
+                                                                                          "another padding", atol=1e-4)
         wide = [torch.cat([x, x.new_ones(len(x), 2)], 1) for x in (ids, segments, padding)]
         same(model(*wide), before, "the logits with more padding", atol=1e-4)
         row = ~padding[0]
@@ -132,7 +135,8 @@ def test_pretraining_pays(fine_tune, BERT, in_box, rng):
         tried.append(best)
         if best >= BAR and best - scratch >= GAP:
             return
-    check(best >= BAR, f"fine-tuned on {LABELS} labels from pretrained weights it is right on {best:.0%} of new pairs, and "
+    check(best >= BAR, f"fine-tuned on {LABELS} labels from pretrained weights it is right on {best:.0%} of new "
+                       f"pairs, and "
           f"{BAR:.0%} are asked for; from fresh weights it is right on {scratch:.0%}")
     check(best - scratch >= GAP, f"pretrained {best:.0%}, from scratch {scratch:.0%}: a gain of {GAP:.0%} is asked for")
 

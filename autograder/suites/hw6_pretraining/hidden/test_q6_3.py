@@ -86,7 +86,8 @@ def test_longest(BERT, rng):
     long = torch.randint(case.V, (2, 10), generator=rng)
     expect_value_error("max_len + 1 tokens", case.model, long)
     expect_value_error("max_len + 1 tokens in encode", case.model.encode, long)
-    expect_value_error("max_len + 1 tokens, the last padding,", case.model, long, None, torch.arange(10).expand(2, -1) > 5)
+    expect_value_error("max_len + 1 tokens, the last "
+                       "padding,", case.model, long, None, torch.arange(10).expand(2, -1) > 5)
 
 
 @pytest.mark.weight(2)
@@ -116,7 +117,8 @@ def test_single_precision(BERT, rng):
     right = Bert({name: value.double() for name, value in case.weights.items()}, 3)(case.ids, case.segments, case.padding)
     same(tensor(words, "the word logits", dtype=torch.float32)[~case.padding].double(), right[0][~case.padding],
          "the word logits in float32", rtol=1e-3, atol=1e-4)
-    same(tensor(pair, "the pair logits", dtype=torch.float32).double(), right[1], "the pair logits in float32", rtol=1e-3,
+    same(tensor(pair, "the pair logits", dtype=torch.float32).double(), right[1], "the pair logits in "
+                                                                                  "float32", rtol=1e-3,
          atol=1e-4)
 
 
@@ -142,12 +144,14 @@ def test_first_loss(BERT, rng):
 def test_dropout(BERT, rng):
     """Dropout works in training and is off in evaluation; the embeddings' sum is dropped out too."""
     case = Case(BERT, rng, layers=0, dropout=0.5)
-    same(case.model.encode(case.ids), case.right.encode(case.ids), "encode's result in evaluation mode with dropout 0.5")
+    same(case.model.encode(case.ids), case.right.encode(case.ids), "encode's result in evaluation mode with "
+                                                                   "dropout 0.5")
     case.model.train()
     with torch.no_grad():
         got = case.model.encode(case.ids)
     share = (got == 0).double().mean().item()
-    check(0.25 < share < 0.75, f"in training mode with dropout=0.5 and no layers {share:.0%} of encode's numbers are 0, "
+    check(0.25 < share < 0.75, f"in training mode with dropout=0.5 and no layers {share:.0%} of encode's "
+                               f"numbers are 0, "
           "expected about half: the sum of the embeddings is dropped out after its norm")
 
 

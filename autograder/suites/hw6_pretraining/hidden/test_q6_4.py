@@ -77,7 +77,8 @@ def test_nothing_chosen(pretraining_loss, rng):
     same(p, _expected(words, pairs, nothing, is_next)[2].detach(), "the pair loss without labels")
     grads = torch.autograd.grad(total, (words, pairs), allow_unused=True)
     check(grads[0] is None or (grads[0] == 0).all(), "the total without labels has a gradient at the word logits")
-    check(grads[1] is not None and grads[1].abs().sum() > 0, "the total without labels has no gradient at the pair logits")
+    check(grads[1] is not None and grads[1].abs().sum() > 0, "the total without labels has no gradient at the "
+                                                             "pair logits")
 
 
 @pytest.mark.weight(2)
@@ -117,7 +118,8 @@ def test_reached_by_gradient(reached, rng):
         got = reached(task)
         check(isinstance(got, (set, frozenset)), f"reached({task!r}) is a set of names")
         missing, extra = sorted(right - set(got)), sorted(set(got) - right)
-        check(not missing, f"reached({task!r}) lacks {', '.join(missing)}: the loss reaches it on its way through the encoder")
+        check(not missing, f"reached({task!r}) lacks {', '.join(missing)}: the loss reaches it on its way "
+                           f"through the encoder")
         check(not extra, f"reached({task!r}) holds {', '.join(map(str, extra))}, which this loss alone does not reach")
 
 

@@ -55,7 +55,8 @@ def test_values(info_nce, rng):
         a, b = _draw(rng, B, D)
         s, raw = _similarities(a, b, temperature), _similarities(a, b, temperature, unit=False)
         causes = {
-            "only a's rows ask": _rows(s), "only b's rows ask": _rows(s.T), "it is the sum of both directions": _rows(s) + _rows(s.T),
+            "only a's rows ask": _rows(s), "only b's rows ask": _rows(s.T), "it is the sum of both "
+                                                                            "directions": _rows(s) + _rows(s.T),
             "the rows are not scaled to length 1": (_rows(raw) + _rows(raw.T)) / 2,
             "it is multiplied by the temperature": (_rows(s * temperature**2) + _rows(s.T * temperature**2)) / 2,
             "it is a sum over rows": B * (_rows(s) + _rows(s.T)) / 2,
@@ -88,7 +89,8 @@ def test_very_cold(info_nce, rng):
         for other in (b, a.clone()):
             got = tensor(info_nce(a, other, temperature), f"the loss at temperature {temperature}", (), torch.float32)
             check(torch.isfinite(got), f"the loss at temperature {temperature} in float32 is {got.item()}")
-            same(got.double(), _right(a.double(), other.double(), temperature), f"the loss at temperature {temperature} in float32",
+            same(got.double(), _right(a.double(), other.double(), temperature), f"the loss at temperature "
+                                                                                f"{temperature} in float32",
                  rtol=1e-3, atol=1e-6 / temperature + 1e-4)
 
 

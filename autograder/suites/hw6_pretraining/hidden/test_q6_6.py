@@ -50,9 +50,11 @@ def test_every_document_counts(my_tasks, in_box, rng):
         known = {token for document in documents for sentence in document for token in sentence}
         least = sum(len(document) >= 2 for document in documents)
         for number, examples in enumerate(made["examples"], 1):
-            check(len(examples) >= least, f"task {number} gives {len(examples)} examples for {least} documents with two or more "
+            check(len(examples) >= least, f"task {number} gives {len(examples)} examples for {least} documents "
+                                          f"with two or more "
                   "sentences")
-            check(all(token in known for a, b, _ in examples for token in (*a, *b)), f"task {number} has tokens of no document")
+            check(all(token in known for a, b, _ in examples for token in (*a, *b)), f"task {number} has tokens "
+                                                                                     f"of no document")
             share = sum(label for *_, label in examples) / len(examples)
             check(0.35 <= share <= 0.65, f"task {number}: {share:.0%} of the labels are True")
 
@@ -72,7 +74,8 @@ def test_not_next_sentence(my_tasks, in_box, rng):
     """Neither task is next-sentence prediction."""
     made, documents = _made(my_tasks, in_box, rng)
     for number, examples in enumerate(made["examples"], 1):
-        check(not is_next_sentence(examples, documents), f"task {number} is next-sentence prediction: one label is a sentence "
+        check(not is_next_sentence(examples, documents), f"task {number} is next-sentence prediction: one label "
+                                                         f"is a sentence "
               "and its true successor, the other takes second from another document")
 
 
@@ -82,5 +85,6 @@ def test_different_tasks(my_tasks, in_box, rng):
     made, _ = _made(my_tasks, in_box, rng, n=60)
     first, second = ([(tuple(a), tuple(b), label) for a, b, label in examples] for examples in made["examples"])
     check(sorted(first) != sorted(second), "the two tasks give the same examples")
-    check(sorted(first) != sorted((a, b, not label) for a, b, label in second), "the second task is the first with its labels "
+    check(sorted(first) != sorted((a, b, not label) for a, b, label in second), "the second task is the first "
+                                                                                "with its labels "
           "reversed")

@@ -84,7 +84,8 @@ def test_generator(mask_tokens):
     again = _masked(mask_tokens, ids, elsewhere=77)
     for got, expected, what in zip(again, first, ("the inputs", "the labels"), strict=True):
         check(torch.equal(got, expected), f"{what} differ from a generator in the same state: all chance comes from it")
-    check(not torch.equal(first[1], second[1]), "two calls in a row choose the same places: the generator does not move on")
+    check(not torch.equal(first[1], second[1]), "two calls in a row choose the same places: the generator does "
+                                                "not move on")
 
 
 def test_p(mask_tokens):

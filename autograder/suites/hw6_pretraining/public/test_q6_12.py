@@ -58,7 +58,8 @@ def test_padding(fine_tune, BERT):
     (ids, segments, padding), labels = _examples()
     model = fine_tune(_bert(BERT), (ids, segments, padding), labels, 3, steps=4)
     before = model(ids, segments, padding)
-    same(model(ids.masked_fill(padding, 11), segments, padding), before, "the logits after a change in the padding", atol=1e-5)
+    same(model(ids.masked_fill(padding, 11), segments, padding), before, "the logits after a change in the "
+                                                                         "padding", atol=1e-5)
     more = [torch.cat([x, fill[:, :1]], 1) for x, fill in ((ids, ids), (segments, segments), (padding, padding[:, :1] | True))]
     same(model(*more), before, "the logits with more padding", atol=1e-5)
 

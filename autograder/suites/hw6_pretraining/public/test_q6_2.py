@@ -42,7 +42,8 @@ def test_wrong_seconds(sentence_pairs):
         for (d, i), found in seen.items():
             others = {tuple(s) for e, document in enumerate(documents) if e != d for s in document}
             wanted = others - {tuple(documents[d][i + 1])}
-            check(found <= wanted, f"after {documents[d][i]} came {sorted(found - wanted)} as a wrong second: it is the true "
+            check(found <= wanted, f"after {documents[d][i]} came {sorted(found - wanted)} as a wrong second: "
+                                   f"it is the true "
                   "successor, or in no other document")
             check(found == wanted, f"after {documents[d][i]} the wrong second is never {sorted(wanted - found)}")
 

@@ -34,7 +34,8 @@ def _model(BERT, seed=6, sizes=SIZES):
     state, weights = model.state_dict(), {}
     for i, (name, shape) in enumerate(sorted(_shapes().items())):
         check(name in state, f"there is no parameter `{name}`: use the names of the table")
-        check(tuple(state[name].shape) == shape, f"`{name}` has shape {list(state[name].shape)}, expected {list(shape)}")
+        check(tuple(state[name].shape) == shape, f"`{name}` has shape {list(state[name].shape)}, expected "
+                                                 f"{list(shape)}")
         noise = torch.randn(shape, generator=torch.Generator().manual_seed(100 * seed + i), dtype=F64)
         weights[name] = noise * (0.7 if len(shape) > 1 else 0.3) + ("norm" in name and name.endswith("weight"))
     tied = {name: weights["token_embed.weight"] for name, value in state.items()

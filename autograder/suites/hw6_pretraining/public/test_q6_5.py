@@ -23,8 +23,10 @@ def test_kinds(task_kind):
     # keeps: kinds
     kinds = [task_kind(task) for task in TASKS]
     check(all(kind in ("generative", "contrastive") for kind in kinds), f"the kinds are {kinds}")
-    same([task_kind("masked words"), task_kind("next sentence")], ["generative", "contrastive"], "the kinds of BERT's tasks")
-    check(kinds.count("generative") == 3, f"{kinds.count('generative')} tasks are called generative: three of the six ask for "
+    same([task_kind("masked words"), task_kind("next sentence")], ["generative", "contrastive"], "the kinds of "
+                                                                                                 "BERT's tasks")
+    check(kinds.count("generative") == 3, f"{kinds.count('generative')} tasks are called generative: three of "
+                                          f"the six ask for "
           "words to be written")
 
 
