@@ -136,14 +136,14 @@ print(f"theme {train[0].theme}, mood {train[0].mood}; who acts: {', '.join(train
 print(f"{len(train)} stories to train on, {len(held_out)} held out, {len(vocabulary)} tokens")
 print(documents[0][0])
 
-# %% [markdown] question="q6_1"
+# %% [markdown] question="q6_1" sources="004/12.6-labels"
 # ### Hiding words
 #
 # *Masked language modelling*: hide some words of a text, and ask the model for them. The label is the word that was
 # there, so any text is a labelled text. BERT hides 15 percent of the words. Too few, and most of the computation teaches
 # nothing; too many, and there is no context left to guess from.
 #
-# But a model that is used later never sees `[MASK]`. If a mask stood at every chosen place, the model could learn that
+# But a model that is used later never sees `[MASK]`. {-} If a mask stood at every chosen place, the model could learn that
 # the other places need no thought. So a chosen word meets one of three fates:
 #
 # | with probability | the input holds | the label is |
@@ -315,7 +315,7 @@ with after("q6_2"):
 # %% [markdown]
 # ## Part II. BERT
 
-# %% [markdown] question="q6_3"
+# %% [markdown] question="q6_3" sources="000/2-preamble 003/2-b-i"
 # ### The model
 #
 # BERT is the encoder of homework 3, a little input layer, and two small heads. Write $E$ for the table of tokens, $P$ for
@@ -329,7 +329,7 @@ with after("q6_2"):
 # \end{aligned}$$
 #
 # The word head asks every place for a word; its last matrix is the table of tokens itself, *tied* as in @q4_2, with a bias
-# for each word. The pair head reads the first place only, where `[CLS]` stands: the model must bring there whatever it
+# for each word. The pair head reads the first place only, where `[CLS]` stands: the model brings there whatever it
 # wants to say about the input as a whole.
 #
 # Positions are learned here, so there are `max_len` of them and no more. Padding is masked in every layer, since attention
@@ -445,7 +445,7 @@ with after("q6_2", "q6_3"):
                   "Word logits of a fresh model", xlabel="word", ylabel="place", numbers=False, vmin=None,
                   alt="A table of small numbers of both signs without a pattern: the fresh model prefers no word.")
 
-# %% [markdown] question="q6_4"
+# %% [markdown] question="q6_4" sources="004/12.6-why"
 # ### Two losses, and whom they reach
 #
 # The **word loss** is the cross-entropy at the chosen places, where the label is not $-100$; the **pair loss** is the
@@ -518,7 +518,7 @@ with after("q6_1", "q6_2", "q6_3", "q6_4"):
                alt="Bars for each part of BERT on a logarithmic axis. Embeddings, norm and layers have two bars; mlm_dense, "
                "mlm_norm and mlm_bias only one from the word loss; pooler and nsp only one from the pair loss.")
 
-# %% [markdown] explain="q6_14" points=2 minutes=8 difficulty=1
+# %% [markdown] explain="q6_14" sources="004/12.6-why" points=2 minutes=8 difficulty=1
 # ### In your own words: why two tasks?
 #
 # BERT was trained on hidden words *and* on pairs. Say what the word loss alone would leave untaught, with the picture
@@ -603,7 +603,7 @@ with after("q6_1", "q6_2", "q6_3", "q6_4", what="picture"):
 # ### Fine-tuning
 #
 # What was it good for? Take a task that somebody had to label: are two sentences *told in the right order*? The encoder
-# has never been asked that. *Fine-tuning* puts a small new head on a copy of the pretrained encoder and trains **all of it** on
+# was not asked that before. *Fine-tuning* puts a small new head on a copy of the pretrained encoder and trains **all of it** on
 # the few labels that there are.
 #
 # Write `fine_tune(bert, examples, labels, n_classes, steps=150, rate=1e-3, seed=0)`. `examples` is `(ids, segments,
@@ -729,7 +729,7 @@ else:
 #
 # Hidden words and next sentences are two ways to get labels for nothing. There are many more, of two kinds.
 
-# %% [markdown] question="q6_5"
+# %% [markdown] question="q6_5" sources="004/12.6-labels"
 # ### Generative and contrastive
 #
 # A **generative** task asks for a piece of the data itself: the answer is a word or several out of the vocabulary. A
@@ -807,7 +807,7 @@ with after("q6_5"):
                  alt="The loss is least at a temperature near 0.1 to 0.2 and grows to both sides. The share of the hardest wrong "
                  "answer falls from nearly 1 at 0.02 to about 1/63 at 2.")
 
-# %% [markdown] question="q6_6"
+# %% [markdown] question="q6_6" sources="004/12.6-novel"
 # ### Two tasks of your own
 #
 # Invent **two contrastive tasks** that need no human label. Write `my_tasks()`, which returns `(task_1, task_2)`, two functions
@@ -896,7 +896,7 @@ with after("q6_2", "q6_6"):
                "next sentence and for the same story, and nothing for sentence order.")
     print({name: {key: round(value, 3) for key, value in row.items()} for name, row in found.items()})
 
-# %% [markdown] explain="q6_15" points=2 minutes=8 difficulty=2
+# %% [markdown] explain="q6_15" sources="004/12.6-novel" points=2 minutes=8 difficulty=2
 # ### In your own words: what makes a good contrastive task?
 #
 # Judge your own two tasks of @q6_6. What must a model know to solve each, which shortcut did you have to close (or is still

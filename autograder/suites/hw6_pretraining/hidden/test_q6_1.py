@@ -29,10 +29,22 @@ class Draws:
         return words[torch.randint(len(words), shape, generator=rng)]
 
     def __call__(self, ids, p=0.15, calls=1, elsewhere=0, seed=0):
-        results = self.in_box(masked, self.mask_tokens, ids, self.mask_id, self.vocab, self.special, p, self.seed + seed,
-                              calls, elsewhere)
+        results = self.in_box(
+            masked,
+            self.mask_tokens,
+            ids,
+            self.mask_id,
+            self.vocab,
+            self.special,
+            p,
+            self.seed + seed,
+            calls,
+            elsewhere,
+        )
         for result in results:
-            check(isinstance(result, (tuple, list)) and len(result) == 2, "mask_tokens gives the pair (inputs, labels)")
+            check(
+                isinstance(result, (tuple, list)) and len(result) == 2, "mask_tokens gives the pair (inputs, labels)"
+            )
             for got, what in zip(result, ("the inputs", "the labels"), strict=True):
                 tensor(got, what, ids.shape, torch.int64)
         return results if calls > 1 else results[0]
@@ -59,13 +71,19 @@ def test_who_is_chosen(mask_tokens, in_box, rng):
         usual = ~special
         _count(chosen.sum(), int(usual.sum()), p, f"share of chosen positions with p={p}")
         below = usual[::2] & usual[1::2]
-        _count((chosen[::2] & chosen[1::2] & below).sum(), int(below.sum()), p * p, "two positions, one below "
-                                                                                    "the other, "
-               f"both chosen with p={p}")
+        _count(
+            (chosen[::2] & chosen[1::2] & below).sum(),
+            int(below.sum()),
+            p * p,
+            f"two positions, one below the other, both chosen with p={p}",
+        )
         beside = usual[:, ::2] & usual[:, 1::2]
-        _count((chosen[:, ::2] & chosen[:, 1::2] & beside).sum(), int(beside.sum()), p * p, "two neighbouring "
-                                                                                            "positions "
-               f"both chosen with p={p}")
+        _count(
+            (chosen[:, ::2] & chosen[:, 1::2] & beside).sum(),
+            int(beside.sum()),
+            p * p,
+            f"two neighbouring positions both chosen with p={p}",
+        )
 
 
 @pytest.mark.weight(2)
@@ -79,10 +97,16 @@ def test_fates(mask_tokens, in_box, rng):
     masks, stay = (inputs == draws.mask_id) & chosen, (inputs == ids) & chosen
     _count(masks.sum(), n, 0.8, "share of the chosen positions that are masked")
     _count(stay.sum(), n, 0.1 + same_by_chance, "share of the chosen positions that keep their token")
-    _count((chosen & ~masks & ~stay).sum(), n, 0.1 - same_by_chance, "share of the chosen positions with another word")
+    _count(
+        (chosen & ~masks & ~stay).sum(), n, 0.1 - same_by_chance, "share of the chosen positions with another word"
+    )
     both = chosen[::2] & chosen[1::2]
-    _count((masks[::2] & masks[1::2]).sum(), int(both.sum()), 0.64, "two chosen positions, one below the other, "
-                                                                    "both masked")
+    _count(
+        (masks[::2] & masks[1::2]).sum(),
+        int(both.sum()),
+        0.64,
+        "two chosen positions, one below the other, both masked",
+    )
 
 
 @pytest.mark.weight(2)
@@ -96,9 +120,12 @@ def test_random_words_are_even(mask_tokens, in_box, rng):
     check(((new >= 0) & (new < draws.vocab)).all(), "a random word is outside range(vocab_size)")
     k = len(draws.others)
     for token in draws.others[1:]:
-        _count((new == token).sum(), ids.numel(), 0.1 / k, f"share of the random word {token} among all {k} "
-                                                           f"that are not "
-               "special")
+        _count(
+            (new == token).sum(),
+            ids.numel(),
+            0.1 / k,
+            f"share of the random word {token} among all {k} that are not special",
+        )
     left, right = inputs[:, ::2], inputs[:, 1::2]
     words = [torch.isin(x, torch.tensor(draws.others[1:])) for x in (left, right)]
     both = words[0] & words[1]
@@ -146,8 +173,10 @@ def test_one_word_that_is_not_special(mask_tokens, in_box):
     ids = torch.tensor([[0, 1, 2, 3, 9]]).repeat(50, 1)
     inputs, labels = in_box(masked, mask_tokens, ids, 9, 4, [0, 1, 3, 9], 1.0, 1)[0]
     same(labels, ids.masked_fill(ids != 2, -100), "the labels where 2 is the only token that is not special")
-    check(torch.isin(inputs[:, 2], torch.tensor([2, 9])).all(), "the only token that is not special becomes "
-                                                                "mask_id or stays")
+    check(
+        torch.isin(inputs[:, 2], torch.tensor([2, 9])).all(),
+        "the only token that is not special becomes mask_id or stays",
+    )
 
 
 @pytest.mark.weight(2)
@@ -157,11 +186,14 @@ def test_all_chance(mask_tokens, in_box, rng):
     ids = draws.ids(rng, (60, 50))
     results, again = draws(ids, 0.3, calls=3), draws(ids, 0.3, calls=3, elsewhere=12345)
     for i, (mine, other) in enumerate(zip(results, again, strict=True)):
-        check(torch.equal(mine[0], other[0]) and torch.equal(mine[1], other[1]), f"call {i + 1} with a "
-                                                                                 f"generator in the same "
-              "state gives something else when torch's own numbers differ")
-    check(not torch.equal(results[0][1], results[1][1]), "the second call with a generator chooses the same as "
-                                                         "the first")
+        check(
+            torch.equal(mine[0], other[0]) and torch.equal(mine[1], other[1]),
+            f"call {i + 1} with a generator in the same state gives something else when torch's own numbers differ",
+        )
+    check(
+        not torch.equal(results[0][1], results[1][1]),
+        "the second call with a generator chooses the same as the first",
+    )
     check(not torch.equal(draws(ids, 0.3, seed=1)[1], results[0][1]), "another seed chooses the same places")
     moved = in_box(stream_moved, mask_tokens, ids, draws.mask_id, draws.vocab, draws.special)
     check(moved is False, "a call with a generator moves torch's own random numbers")
@@ -171,10 +203,14 @@ def test_without_a_generator(mask_tokens, in_box, rng):
     """Without a generator torch's own numbers are used: seeding torch repeats the result; p is 0.15."""
     draws = Draws(mask_tokens, in_box, rng)
     ids = draws.ids(rng, special=False)
-    first, again, other = (in_box(masked_by_torchs_own, mask_tokens, ids, draws.mask_id, draws.vocab, draws.special, seed)
-                           for seed in (3, 3, 4))
-    check(torch.equal(first[0], again[0]) and torch.equal(first[1], again[1]), "after torch.manual_seed the "
-                                                                               "result differs")
+    first, again, other = (
+        in_box(masked_by_torchs_own, mask_tokens, ids, draws.mask_id, draws.vocab, draws.special, seed)
+        for seed in (3, 3, 4)
+    )
+    check(
+        torch.equal(first[0], again[0]) and torch.equal(first[1], again[1]),
+        "after torch.manual_seed the result differs",
+    )
     check(not torch.equal(first[1], other[1]), "another seed of torch chooses the same places")
     _count((first[1] != -100).sum(), ids.numel(), 0.15, "share of chosen positions without p")
 
@@ -184,9 +220,12 @@ def test_the_number_varies(mask_tokens, in_box, rng):
     draws = Draws(mask_tokens, in_box, rng)
     ids = draws.ids(rng, (100,), special=False)
     counts = torch.tensor([float((labels != -100).sum()) for _, labels in draws(ids, 0.3, calls=200)])
-    check(10 < counts.var().item() < 50, f"the number of chosen positions of 100 has a variance of "
-                                         f"{counts.var():.1f} over 200 "
-          "calls, expected 21: is each position chosen by itself?")
+    check(
+        10 < counts.var().item() < 50,
+        f"the number of chosen positions of 100 has a variance of "
+        f"{counts.var():.1f} over 200 "
+        "calls, expected 21: is each position chosen by itself?",
+    )
 
 
 def test_wrong_p(mask_tokens, rng):
@@ -194,5 +233,6 @@ def test_wrong_p(mask_tokens, rng):
     ids = torch.tensor([[5, 6, 7]])
     for p in (-1e-6, 1.0001, 2, -3, math.inf):
         expect_value_error(f"p={p}", mask_tokens, ids, 1, 10, [0, 1], p)
-    expect_value_error("p=2 with ids that are all "
-                       "special", mask_tokens, torch.zeros(2, 2, dtype=torch.long), 1, 10, [0, 1], 2)
+    expect_value_error(
+        "p=2 with ids that are all special", mask_tokens, torch.zeros(2, 2, dtype=torch.long), 1, 10, [0, 1], 2
+    )

@@ -34,14 +34,23 @@ def _bert(BERT, rng):
 def test_form(fine_tune, BERT, rng):
     """Logits [B, n_classes], in evaluation mode, for any number of classes, with segments and mask given or not."""
     (ids, segments, padding), _ = _examples(rng)
-    for classes, given in ((2, (ids, segments, padding)), (5, (ids, None, padding)), (3, (ids, segments, None)), (4, (ids, None, None))):
+    for classes, given in (
+        (2, (ids, segments, padding)),
+        (5, (ids, None, padding)),
+        (3, (ids, segments, None)),
+        (4, (ids, None, None)),
+    ):
         model = fine_tune(_bert(BERT, rng), given, torch.arange(12) % classes, classes, steps=3)
         with torch.no_grad():
             got = tensor(model(*given), "the logits", (12, classes), torch.float32)
             same(model(*given), got, "the logits of a second call (is dropout on?)", atol=1e-6)
             tensor(model(ids[:1]), "the logits of one example's ids alone", (1, classes))
-            same(model(ids, segments=given[1], key_padding_mask=given[2]), got, "the logits with arguments by "
-                                                                                "name", atol=1e-5)
+            same(
+                model(ids, segments=given[1], key_padding_mask=given[2]),
+                got,
+                "the logits with arguments by name",
+                atol=1e-5,
+            )
         check(model.training is False, "the classifier is in training mode")
 
 
@@ -61,8 +70,10 @@ def test_all_is_trained(fine_tune, BERT, in_box, rng, frozen):
     examples, labels = _examples(rng)
     found = in_box(trained_parts, fine_tune, _bert(BERT, rng), examples, labels, 3, 6, frozen)
     for part in ("token_embed", "layers"):
-        check(found.get(part) is not False, f"`{part}` of the classifier is the same after training: train all "
-                                            f"of the encoder")
+        check(
+            found.get(part) is not False,
+            f"`{part}` of the classifier is the same after training: train all of the encoder",
+        )
 
 
 @pytest.mark.weight(2)
@@ -73,8 +84,12 @@ def test_padding_does_not_matter(fine_tune, BERT, rng):
     with torch.no_grad():
         before = model(ids, segments, padding)
         other = torch.where(padding, torch.randint(15, ids.shape, generator=rng), ids)
-        same(model(other, torch.where(padding, 1 - segments, segments), padding), before, "the logits with "
-                                                                                          "another padding", atol=1e-4)
+        same(
+            model(other, torch.where(padding, 1 - segments, segments), padding),
+            before,
+            "the logits with another padding",
+            atol=1e-4,
+        )
         wide = [torch.cat([x, x.new_ones(len(x), 2)], 1) for x in (ids, segments, padding)]
         same(model(*wide), before, "the logits with more padding", atol=1e-4)
         row = ~padding[0]
@@ -89,12 +104,16 @@ def test_deterministic(fine_tune, BERT, rng):
     first, again = (fine_tune(bert, examples, labels, 3, steps=5, seed=3)(*examples).detach() for _ in range(2))
     same(again, first, "the logits after the same seed", atol=1e-5)
     other = fine_tune(_bert(BERT, rng), examples, labels, 3, steps=5, seed=3)(*examples).detach()
-    check((other - first).abs().max() > 1e-4, "another bert gives the same classifier: start from the weights of bert")
+    check(
+        (other - first).abs().max() > 1e-4, "another bert gives the same classifier: start from the weights of bert"
+    )
 
 
 @cache
 def _ours():
-    return {name: value.float() for name, value in load_file(Path(__file__).parents[1] / "pretrained.safetensors").items()}
+    return {
+        name: value.float() for name, value in load_file(Path(__file__).parents[1] / "pretrained.safetensors").items()
+    }
 
 
 def _renumbered(weights, order):
@@ -109,7 +128,9 @@ def _fresh(rng, like):
     weights = {}
     for name, value in like.items():
         norm = "norm" in name and name.endswith("weight")
-        weights[name] = 0.02 * torch.randn(value.shape, generator=rng) if value.ndim > 1 else torch.full_like(value, float(norm))
+        weights[name] = (
+            0.02 * torch.randn(value.shape, generator=rng) if value.ndim > 1 else torch.full_like(value, float(norm))
+        )
     return weights
 
 
@@ -117,7 +138,9 @@ def _fresh(rng, like):
 def test_pretraining_pays(fine_tune, BERT, in_box, rng):
     """From pretrained weights, few labels are enough to tell the order of new pairs; from fresh ones they are not."""
     V, special = len(words()), len(SPECIAL_IDS)
-    new = torch.cat([torch.arange(special), special + torch.randperm(V - special, generator=rng)])  # a word's new number
+    new = torch.cat(
+        [torch.arange(special), special + torch.randperm(V - special, generator=rng)]
+    )  # a word's new number
     seed = int(torch.randint(10**6, (1,), generator=rng))
     (ids, *rest), labels = order_task(LABELS, seed)
     (asked, *more), answers = order_task(NEW, seed + 1)
@@ -135,10 +158,15 @@ def test_pretraining_pays(fine_tune, BERT, in_box, rng):
         tried.append(best)
         if best >= BAR and best - scratch >= GAP:
             return
-    check(best >= BAR, f"fine-tuned on {LABELS} labels from pretrained weights it is right on {best:.0%} of new "
-                       f"pairs, and "
-          f"{BAR:.0%} are asked for; from fresh weights it is right on {scratch:.0%}")
-    check(best - scratch >= GAP, f"pretrained {best:.0%}, from scratch {scratch:.0%}: a gain of {GAP:.0%} is asked for")
+    check(
+        best >= BAR,
+        f"fine-tuned on {LABELS} labels from pretrained weights it is right on {best:.0%} of new "
+        f"pairs, and "
+        f"{BAR:.0%} are asked for; from fresh weights it is right on {scratch:.0%}",
+    )
+    check(
+        best - scratch >= GAP, f"pretrained {best:.0%}, from scratch {scratch:.0%}: a gain of {GAP:.0%} is asked for"
+    )
 
 
 def _starts(BERT, in_box):

@@ -16,8 +16,10 @@ def _int(rng, low, high):
 
 def _documents(rng, n=6, longest=5, words=12):
     """Documents of 0 to `longest` short sentences out of few words, so that sentences come again elsewhere."""
-    return [[[_int(rng, 5, 5 + words) for _ in range(_int(rng, 1, 3))] for _ in range(_int(rng, 0, longest + 1))]
-            for _ in range(n)]
+    return [
+        [[_int(rng, 5, 5 + words) for _ in range(_int(rng, 1, 3))] for _ in range(_int(rng, 0, longest + 1))]
+        for _ in range(n)
+    ]
 
 
 def _candidates(documents, d, i):
@@ -48,7 +50,7 @@ def _read(result, documents):
 
 @pytest.mark.weight(3)
 def test_who_can_come(sentence_pairs, in_box, rng):
-    """True seconds are the successors; wrong ones are of another document and differ from it; every one of them comes."""
+    """True seconds are the successors; wrong ones are of another document, differ from it, and all of them come."""
     for n, longest in ((4, 2), (3, 3)):
         documents = _documents(rng, n, longest)
         while not _can(documents):
@@ -57,18 +59,24 @@ def test_who_can_come(sentence_pairs, in_box, rng):
         for result in in_box(pairs, sentence_pairs, documents, _int(rng, 0, 10**6), 500):
             for d, i, second, is_next in _read(result, documents):
                 if is_next:
-                    check(second == tuple(documents[d][i + 1]), "a pair with is_next=True is not a sentence and "
-                                                                "its successor")
+                    check(
+                        second == tuple(documents[d][i + 1]),
+                        "a pair with is_next=True is not a sentence and its successor",
+                    )
                 else:
-                    check(second in _candidates(documents, d, i), f"a wrong second, {list(second)}, equals the "
-                                                                  f"true successor "
-                          "or stands in no other document")
+                    check(
+                        second in _candidates(documents, d, i),
+                        f"a wrong second, {list(second)}, equals the true successor or stands in no other document",
+                    )
                     seen[d, i].add(second)
         for place, found in seen.items():
             missing = _candidates(documents, *place) - found
-            check(len(missing) <= 0.02 * len(found), f"in 500 draws {[list(s) for s in missing][:3]} never came "
-                                                     f"as a wrong "
-                  "second, and it can: every candidate must be possible")
+            check(
+                len(missing) <= 0.02 * len(found),
+                f"in 500 draws {[list(s) for s in missing][:3]} never came "
+                f"as a wrong "
+                "second, and it can: every candidate must be possible",
+            )
 
 
 @pytest.mark.weight(2)
@@ -77,13 +85,19 @@ def test_the_coin(sentence_pairs, in_box, rng):
     documents = encoded(stories(60, seed=_int(rng, 0, 10**6)))
     results = in_box(pairs, sentence_pairs, documents, _int(rng, 0, 10**6), 8)
     coins = torch.tensor([[is_next for *_, is_next in _read(result, documents)] for result in results])  # [8, pairs]
-    check(likely(int(coins.sum()), coins.numel(), 0.5), f"{coins.double().mean():.3f} of the pairs are right, "
-                                                        f"expected 0.5")
+    check(
+        likely(int(coins.sum()), coins.numel(), 0.5),
+        f"{coins.double().mean():.3f} of the pairs are right, expected 0.5",
+    )
     odd, even = coins[:, 1::2], coins[:, : coins.shape[1] // 2 * 2 : 2]
-    check(likely(int((odd == even).sum()), odd.numel(), 0.5), "neighbouring pairs have the same coin too often "
-                                                              "or too seldom")
-    check(likely(int((coins[::2] == coins[1::2]).sum()), coins[1::2].numel(), 0.5), "two calls in a row throw "
-                                                                                    "the same coins")
+    check(
+        likely(int((odd == even).sum()), odd.numel(), 0.5),
+        "neighbouring pairs have the same coin too often or too seldom",
+    )
+    check(
+        likely(int((coins[::2] == coins[1::2]).sum()), coins[1::2].numel(), 0.5),
+        "two calls in a row throw the same coins",
+    )
 
 
 @pytest.mark.weight(2)
@@ -93,18 +107,27 @@ def test_equal_documents(sentence_pairs, in_box, rng):
     seen = set()
     for result in in_box(pairs, sentence_pairs, documents, _int(rng, 0, 10**6), 120):
         seen |= {(i, second) for d, i, second, is_next in _read(result, documents) if d == 0 and not is_next}
-    same(sorted(seen), [(0, (5,)), (0, (7,)), (1, (5,)), (1, (6,))], "what comes as a wrong second where two "
-                                                                     "documents are equal")
+    same(
+        sorted(seen),
+        [(0, (5,)), (0, (7,)), (1, (5,)), (1, (6,))],
+        "what comes as a wrong second where two documents are equal",
+    )
 
 
 @pytest.mark.weight(2)
 def test_nobody_to_draw(sentence_pairs, in_box, rng):
     """Without a candidate it is a ValueError, whatever the coin says and wherever the document stands."""
-    for documents in ([[[5], [6]]], [[[5], [6]], [[6]]], [[], [[5], [6]], [[6], [6]]], [[[6], [6], [5]], [[6]]],
-                      [[[6]], [[6]], [[5], [6]]]):
+    for documents in (
+        [[[5], [6]]],
+        [[[5], [6]], [[6]]],
+        [[], [[5], [6]], [[6], [6]]],
+        [[[6], [6], [5]], [[6]]],
+        [[[6]], [[6]], [[5], [6]]],
+    ):
         for _ in range(8):
-            expect_value_error(f"sentence_pairs of "
-                               f"{documents}", in_box, pairs, sentence_pairs, documents, _int(rng, 0, 10**6))
+            expect_value_error(
+                f"sentence_pairs of {documents}", in_box, pairs, sentence_pairs, documents, _int(rng, 0, 10**6)
+            )
 
 
 def test_nothing_to_pair(sentence_pairs, in_box):
@@ -151,8 +174,11 @@ def test_every_room(pack, rng):
 
 def test_other_special_ids(pack):
     """cls_id and sep_id are what they are given as, and may stand in a sentence too."""
-    same(list(pack([9, 7], [8], 9, 7, 99)), [[9, 9, 7, 7, 8, 7], [0, 0, 0, 0, 1, 1]], "a pair with cls_id=9 and "
-                                                                                      "sep_id=7")
+    same(
+        list(pack([9, 7], [8], 9, 7, 99)),
+        [[9, 9, 7, 7, 8, 7], [0, 0, 0, 0, 1, 1]],
+        "a pair with cls_id=9 and sep_id=7",
+    )
 
 
 def test_small_max_len(pack):

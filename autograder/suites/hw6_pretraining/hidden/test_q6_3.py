@@ -14,7 +14,9 @@ F64 = torch.float64
 class Case:
     """A model with lively weights, and an input with padding."""
 
-    def __init__(self, BERT, rng, V=23, D=12, heads=3, d_ff=20, layers=2, longest=9, dtype=F64, lengths=(7, 4, 1), dropout=0.0):
+    def __init__(
+        self, BERT, rng, V=23, D=12, heads=3, d_ff=20, layers=2, longest=9, dtype=F64, lengths=(7, 4, 1), dropout=0.0
+    ):
         self.weights = {name: value.to(dtype) for name, value in lively(rng, V, D, d_ff, layers, longest).items()}
         self.model = BERT(V, D, heads, d_ff, layers, longest, dropout)
         self.model = self.model.double() if dtype == F64 else self.model.float()
@@ -38,11 +40,17 @@ def _forward(model, *given):
 @pytest.mark.parametrize("kind", ["two-layers", "one-layer", "three-layers", "no-layers"])
 def test_agrees(BERT, rng, kind):
     """With weights put in by name it gives the published model's numbers, for other sizes too."""
-    sizes = {"two-layers": {}, "one-layer": {"V": 9, "D": 8, "heads": 1, "d_ff": 5, "layers": 1, "longest": 7},
-             "three-layers": {"D": 16, "heads": 4, "layers": 3}, "no-layers": {"layers": 0}}[kind]
+    sizes = {
+        "two-layers": {},
+        "one-layer": {"V": 9, "D": 8, "heads": 1, "d_ff": 5, "layers": 1, "longest": 7},
+        "three-layers": {"D": 16, "heads": 4, "layers": 3},
+        "no-layers": {"layers": 0},
+    }[kind]
     case = Case(BERT, rng, **sizes)
     h, real = case.right.encode(case.ids, case.segments, case.padding), ~case.padding
-    got = tensor(case.model.encode(case.ids, case.segments, case.padding), "encode's result", (*case.ids.shape, case.D), F64)
+    got = tensor(
+        case.model.encode(case.ids, case.segments, case.padding), "encode's result", (*case.ids.shape, case.D), F64
+    )
     same(got[real], h[real], "encode's result at real tokens")
     words, pair = _forward(case.model, case.ids, case.segments, case.padding)
     right = case.right(case.ids, case.segments, case.padding)
@@ -54,8 +62,11 @@ def test_without_segments_or_mask(BERT, rng):
     """segments=None means all 0, and no mask means no padding; both may be given by name."""
     case = Case(BERT, rng)
     zeros = torch.zeros_like(case.ids)
-    for given, right in (({}, (zeros, None)), ({"segments": case.segments}, (case.segments, None)),
-                         ({"key_padding_mask": case.padding}, (zeros, case.padding))):
+    for given, right in (
+        ({}, (zeros, None)),
+        ({"segments": case.segments}, (case.segments, None)),
+        ({"key_padding_mask": case.padding}, (zeros, case.padding)),
+    ):
         words, pair = case.model(case.ids, **given)
         expected = case.right(case.ids, *right)
         real = ~case.padding
@@ -71,8 +82,14 @@ def test_padding_is_not_seen(BERT, rng):
     before = case.model(case.ids, case.segments, case.padding)
     other = torch.where(case.padding, torch.randint(case.V, case.ids.shape, generator=rng), case.ids)
     after = case.model(other, torch.where(case.padding, 1 - case.segments, case.segments), case.padding)
-    more = [torch.cat([x, fill], 1) for x, fill in ((case.ids, case.ids[:, :2]), (case.segments, case.segments[:, :2]),
-                                                    (case.padding, torch.ones(len(case.ids), 2, dtype=torch.bool)))]
+    more = [
+        torch.cat([x, fill], 1)
+        for x, fill in (
+            (case.ids, case.ids[:, :2]),
+            (case.segments, case.segments[:, :2]),
+            (case.padding, torch.ones(len(case.ids), 2, dtype=torch.bool)),
+        )
+    ]
     longer = case.model(*more)
     for got, what in ((after, "another content of"), (longer, "more")):
         same(got[0][:, : real.shape[1]][real], before[0][real], f"the word logits with {what} padding")
@@ -86,8 +103,9 @@ def test_longest(BERT, rng):
     long = torch.randint(case.V, (2, 10), generator=rng)
     expect_value_error("max_len + 1 tokens", case.model, long)
     expect_value_error("max_len + 1 tokens in encode", case.model.encode, long)
-    expect_value_error("max_len + 1 tokens, the last "
-                       "padding,", case.model, long, None, torch.arange(10).expand(2, -1) > 5)
+    expect_value_error(
+        "max_len + 1 tokens, the last padding,", case.model, long, None, torch.arange(10).expand(2, -1) > 5
+    )
 
 
 @pytest.mark.weight(2)
@@ -106,20 +124,36 @@ def test_gradients(BERT, rng):
         grads = case.model.grads()
         for name, value in zip(weights, expected, strict=True):
             got, want = grads.get(name), torch.zeros_like(weights[name]) if value is None else value
-            same(torch.zeros_like(want) if got is None else got, want, f"the gradient of `{name}` from the "
-                 f"{('word', 'pair')[part]} logits", rtol=1e-6, atol=1e-8)
+            same(
+                torch.zeros_like(want) if got is None else got,
+                want,
+                f"the gradient of `{name}` from the {('word', 'pair')[part]} logits",
+                rtol=1e-6,
+                atol=1e-8,
+            )
 
 
 def test_single_precision(BERT, rng):
     """float32 weights give float32 results that agree too."""
     case = Case(BERT, rng, dtype=torch.float32)
     words, pair = case.model(case.ids, case.segments, case.padding)
-    right = Bert({name: value.double() for name, value in case.weights.items()}, 3)(case.ids, case.segments, case.padding)
-    same(tensor(words, "the word logits", dtype=torch.float32)[~case.padding].double(), right[0][~case.padding],
-         "the word logits in float32", rtol=1e-3, atol=1e-4)
-    same(tensor(pair, "the pair logits", dtype=torch.float32).double(), right[1], "the pair logits in "
-                                                                                  "float32", rtol=1e-3,
-         atol=1e-4)
+    right = Bert({name: value.double() for name, value in case.weights.items()}, 3)(
+        case.ids, case.segments, case.padding
+    )
+    same(
+        tensor(words, "the word logits", dtype=torch.float32)[~case.padding].double(),
+        right[0][~case.padding],
+        "the word logits in float32",
+        rtol=1e-3,
+        atol=1e-4,
+    )
+    same(
+        tensor(pair, "the pair logits", dtype=torch.float32).double(),
+        right[1],
+        "the pair logits in float32",
+        rtol=1e-3,
+        atol=1e-4,
+    )
 
 
 def test_first_loss(BERT, rng):
@@ -144,15 +178,21 @@ def test_first_loss(BERT, rng):
 def test_dropout(BERT, rng):
     """Dropout works in training and is off in evaluation; the embeddings' sum is dropped out too."""
     case = Case(BERT, rng, layers=0, dropout=0.5)
-    same(case.model.encode(case.ids), case.right.encode(case.ids), "encode's result in evaluation mode with "
-                                                                   "dropout 0.5")
+    same(
+        case.model.encode(case.ids),
+        case.right.encode(case.ids),
+        "encode's result in evaluation mode with dropout 0.5",
+    )
     case.model.train()
     with torch.no_grad():
         got = case.model.encode(case.ids)
     share = (got == 0).double().mean().item()
-    check(0.25 < share < 0.75, f"in training mode with dropout=0.5 and no layers {share:.0%} of encode's "
-                               f"numbers are 0, "
-          "expected about half: the sum of the embeddings is dropped out after its norm")
+    check(
+        0.25 < share < 0.75,
+        f"in training mode with dropout=0.5 and no layers {share:.0%} of encode's "
+        f"numbers are 0, "
+        "expected about half: the sum of the embeddings is dropped out after its norm",
+    )
 
 
 @pytest.mark.weight(0.5)

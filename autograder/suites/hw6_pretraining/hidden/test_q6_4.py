@@ -34,16 +34,25 @@ def _causes(words, pairs, labels, is_next):
     chosen = labels != -100
     each = logp.gather(-1, labels.clamp(min=0)[..., None])[..., 0] * chosen
     rows = chosen.any(1)
-    return ({}, {"it is divided by all places, and not by the chosen ones": each.mean(),
-                 "it is the mean of the rows' means": (each.sum(1)[rows] / chosen.sum(1)[rows]).mean(),
-                 "it is a sum, and a mean is asked for": each.sum()},
-            {"the classes are the wrong way round: is_next is class 0": F.cross_entropy(pairs, is_next.long()),
-             "it is a sum, and a mean is asked for": F.cross_entropy(pairs, (~is_next).long(), reduction="sum")})
+    return (
+        {},
+        {
+            "it is divided by all places, and not by the chosen ones": each.mean(),
+            "it is the mean of the rows' means": (each.sum(1)[rows] / chosen.sum(1)[rows]).mean(),
+            "it is a sum, and a mean is asked for": each.sum(),
+        },
+        {
+            "the classes are the wrong way round: is_next is class 0": F.cross_entropy(pairs, is_next.long()),
+            "it is a sum, and a mean is asked for": F.cross_entropy(pairs, (~is_next).long(), reduction="sum"),
+        },
+    )
 
 
 def _call(pretraining_loss, *given):
     got = pretraining_loss(*given)
-    check(isinstance(got, (tuple, list)) and len(got) == 3, "pretraining_loss gives three losses: total, words, pairs")
+    check(
+        isinstance(got, (tuple, list)) and len(got) == 3, "pretraining_loss gives three losses: total, words, pairs"
+    )
     return [tensor(x, what, ()) for x, what in zip(got, ("the total", "the word loss", "the pair loss"), strict=True)]
 
 
@@ -77,8 +86,10 @@ def test_nothing_chosen(pretraining_loss, rng):
     same(p, _expected(words, pairs, nothing, is_next)[2].detach(), "the pair loss without labels")
     grads = torch.autograd.grad(total, (words, pairs), allow_unused=True)
     check(grads[0] is None or (grads[0] == 0).all(), "the total without labels has a gradient at the word logits")
-    check(grads[1] is not None and grads[1].abs().sum() > 0, "the total without labels has no gradient at the "
-                                                             "pair logits")
+    check(
+        grads[1] is not None and grads[1].abs().sum() > 0,
+        "the total without labels has no gradient at the pair logits",
+    )
 
 
 @pytest.mark.weight(2)
@@ -118,9 +129,13 @@ def test_reached_by_gradient(reached, rng):
         got = reached(task)
         check(isinstance(got, (set, frozenset)), f"reached({task!r}) is a set of names")
         missing, extra = sorted(right - set(got)), sorted(set(got) - right)
-        check(not missing, f"reached({task!r}) lacks {', '.join(missing)}: the loss reaches it on its way "
-                           f"through the encoder")
-        check(not extra, f"reached({task!r}) holds {', '.join(map(str, extra))}, which this loss alone does not reach")
+        check(
+            not missing,
+            f"reached({task!r}) lacks {', '.join(missing)}: the loss reaches it on its way through the encoder",
+        )
+        check(
+            not extra, f"reached({task!r}) holds {', '.join(map(str, extra))}, which this loss alone does not reach"
+        )
 
 
 def test_unknown_task(reached):

@@ -11,9 +11,14 @@ from course_utils.checking.compare import check, same, tensor
 from course_utils.checking.raises import expect_value_error
 
 F64 = torch.float64
-KINDS = {"masked words": "generative", "next word": "generative", "fill the gap of a span": "generative",
-         "next sentence": "contrastive", "sentence order": "contrastive",
-         "which caption belongs to which image": "contrastive"}
+KINDS = {
+    "masked words": "generative",
+    "next word": "generative",
+    "fill the gap of a span": "generative",
+    "next sentence": "contrastive",
+    "sentence order": "contrastive",
+    "which caption belongs to which image": "contrastive",
+}
 
 
 def _similarities(a, b, temperature, unit=True):
@@ -32,7 +37,10 @@ def _right(a, b, temperature):
 
 
 def _draw(rng, B=6, D=5):
-    return (torch.randn(B, D, generator=rng, dtype=F64) * torch.rand(B, 1, generator=rng, dtype=F64).add(0.2) for _ in range(2))
+    return (
+        torch.randn(B, D, generator=rng, dtype=F64) * torch.rand(B, 1, generator=rng, dtype=F64).add(0.2)
+        for _ in range(2)
+    )
 
 
 @pytest.mark.weight(2)
@@ -55,14 +63,17 @@ def test_values(info_nce, rng):
         a, b = _draw(rng, B, D)
         s, raw = _similarities(a, b, temperature), _similarities(a, b, temperature, unit=False)
         causes = {
-            "only a's rows ask": _rows(s), "only b's rows ask": _rows(s.T), "it is the sum of both "
-                                                                            "directions": _rows(s) + _rows(s.T),
+            "only a's rows ask": _rows(s),
+            "only b's rows ask": _rows(s.T),
+            "it is the sum of both directions": _rows(s) + _rows(s.T),
             "the rows are not scaled to length 1": (_rows(raw) + _rows(raw.T)) / 2,
             "it is multiplied by the temperature": (_rows(s * temperature**2) + _rows(s.T * temperature**2)) / 2,
             "it is a sum over rows": B * (_rows(s) + _rows(s.T)) / 2,
         }
         got = tensor(info_nce(a, b, temperature), "the loss", (), F64)
-        same_or_because(got, _right(a, b, temperature), f"the loss for B={B}, D={D}, temperature={temperature}", causes)
+        same_or_because(
+            got, _right(a, b, temperature), f"the loss for B={B}, D={D}, temperature={temperature}", causes
+        )
 
 
 def test_default_temperature(info_nce, rng):
@@ -89,9 +100,13 @@ def test_very_cold(info_nce, rng):
         for other in (b, a.clone()):
             got = tensor(info_nce(a, other, temperature), f"the loss at temperature {temperature}", (), torch.float32)
             check(torch.isfinite(got), f"the loss at temperature {temperature} in float32 is {got.item()}")
-            same(got.double(), _right(a.double(), other.double(), temperature), f"the loss at temperature "
-                                                                                f"{temperature} in float32",
-                 rtol=1e-3, atol=1e-6 / temperature + 1e-4)
+            same(
+                got.double(),
+                _right(a.double(), other.double(), temperature),
+                f"the loss at temperature {temperature} in float32",
+                rtol=1e-3,
+                atol=1e-6 / temperature + 1e-4,
+            )
 
 
 @pytest.mark.weight(2)
@@ -108,7 +123,11 @@ def test_gradients(info_nce, rng):
 def test_known_numbers(info_nce):
     """Equal rows cost ln B; orthogonal ones ln(1 + (B - 1) / e) at temperature 1."""
     for B in (2, 3, 7):
-        same(info_nce(torch.ones(B, 2, dtype=F64), 5 * torch.ones(B, 2, dtype=F64)).item(), math.log(B), f"equal rows, B={B}")
+        same(
+            info_nce(torch.ones(B, 2, dtype=F64), 5 * torch.ones(B, 2, dtype=F64)).item(),
+            math.log(B),
+            f"equal rows, B={B}",
+        )
         eye = torch.eye(B, dtype=F64)
         same(info_nce(2 * eye, eye, 1.0).item(), math.log(1 + (B - 1) / math.e), f"orthogonal rows, B={B}")
 

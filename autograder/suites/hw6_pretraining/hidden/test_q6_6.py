@@ -16,15 +16,24 @@ def _int(rng):
 
 
 def _read(made):
-    check(isinstance(made, dict) and isinstance(made.get("examples"), list) and len(made["examples"]) == 2,
-          "my_tasks gives two functions")
+    check(
+        isinstance(made, dict) and isinstance(made.get("examples"), list) and len(made["examples"]) == 2,
+        "my_tasks gives two functions",
+    )
     for number, examples in enumerate(made["examples"], 1):
         check(isinstance(examples, list) and examples, f"task {number} gives no examples")
         for example in examples:
-            check(isinstance(example, list) and len(example) == 3 and isinstance(example[2], bool),
-                  f"task {number}: an example is (first, second, label) with a bool as label")
-            check(all(isinstance(side, (list, tuple)) and all(type(token) is int for token in side) for side in example[:2]),
-                  f"task {number}: first and second are lists of ints")
+            check(
+                isinstance(example, list) and len(example) == 3 and isinstance(example[2], bool),
+                f"task {number}: an example is (first, second, label) with a bool as label",
+            )
+            check(
+                all(
+                    isinstance(side, (list, tuple)) and all(type(token) is int for token in side)
+                    for side in example[:2]
+                ),
+                f"task {number}: first and second are lists of ints",
+            )
     return made
 
 
@@ -50,11 +59,14 @@ def test_every_document_counts(my_tasks, in_box, rng):
         known = {token for document in documents for sentence in document for token in sentence}
         least = sum(len(document) >= 2 for document in documents)
         for number, examples in enumerate(made["examples"], 1):
-            check(len(examples) >= least, f"task {number} gives {len(examples)} examples for {least} documents "
-                                          f"with two or more "
-                  "sentences")
-            check(all(token in known for a, b, _ in examples for token in (*a, *b)), f"task {number} has tokens "
-                                                                                     f"of no document")
+            check(
+                len(examples) >= least,
+                f"task {number} gives {len(examples)} examples for {least} documents with two or more sentences",
+            )
+            check(
+                all(token in known for a, b, _ in examples for token in (*a, *b)),
+                f"task {number} has tokens of no document",
+            )
             share = sum(label for *_, label in examples) / len(examples)
             check(0.35 <= share <= 0.65, f"task {number}: {share:.0%} of the labels are True")
 
@@ -74,9 +86,12 @@ def test_not_next_sentence(my_tasks, in_box, rng):
     """Neither task is next-sentence prediction."""
     made, documents = _made(my_tasks, in_box, rng)
     for number, examples in enumerate(made["examples"], 1):
-        check(not is_next_sentence(examples, documents), f"task {number} is next-sentence prediction: one label "
-                                                         f"is a sentence "
-              "and its true successor, the other takes second from another document")
+        check(
+            not is_next_sentence(examples, documents),
+            f"task {number} is next-sentence prediction: one label "
+            f"is a sentence "
+            "and its true successor, the other takes second from another document",
+        )
 
 
 @pytest.mark.weight(2)
@@ -85,6 +100,7 @@ def test_different_tasks(my_tasks, in_box, rng):
     made, _ = _made(my_tasks, in_box, rng, n=60)
     first, second = ([(tuple(a), tuple(b), label) for a, b, label in examples] for examples in made["examples"])
     check(sorted(first) != sorted(second), "the two tasks give the same examples")
-    check(sorted(first) != sorted((a, b, not label) for a, b, label in second), "the second task is the first "
-                                                                                "with its labels "
-          "reversed")
+    check(
+        sorted(first) != sorted((a, b, not label) for a, b, label in second),
+        "the second task is the first with its labels reversed",
+    )

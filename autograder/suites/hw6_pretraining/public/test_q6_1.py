@@ -83,9 +83,13 @@ def test_generator(mask_tokens):
     first, second = _masked(mask_tokens, ids, calls=2)
     again = _masked(mask_tokens, ids, elsewhere=77)
     for got, expected, what in zip(again, first, ("the inputs", "the labels"), strict=True):
-        check(torch.equal(got, expected), f"{what} differ from a generator in the same state: all chance comes from it")
-    check(not torch.equal(first[1], second[1]), "two calls in a row choose the same places: the generator does "
-                                                "not move on")
+        check(
+            torch.equal(got, expected), f"{what} differ from a generator in the same state: all chance comes from it"
+        )
+    check(
+        not torch.equal(first[1], second[1]),
+        "two calls in a row choose the same places: the generator does not move on",
+    )
 
 
 def test_p(mask_tokens):
@@ -100,7 +104,11 @@ def _shares(inputs, labels, ids):
     chosen = labels != -100
     n = max(int(chosen.sum()), 1)
     new = inputs[chosen & (inputs != ids) & (inputs != MASK_ID)]
-    shares = [chosen.double().mean(), (inputs == MASK_ID)[chosen].double().mean(), (inputs == ids)[chosen].double().mean()]
+    shares = [
+        chosen.double().mean(),
+        (inputs == MASK_ID)[chosen].double().mean(),
+        (inputs == ids)[chosen].double().mean(),
+    ]
     shares.append(torch.tensor(len(new) / n))
     special = [(_special(ids) & chosen).any(), _special(new).any(), ((inputs != ids) & ~chosen).any()]
     return [round(float(x) * 10) for x in shares], [bool(x) for x in special], len(new.unique()) // 4

@@ -19,8 +19,12 @@ def _bert(BERT, seed=4):
     model = BERT(*SIZES)
     state = model.state_dict()
     g = torch.Generator().manual_seed(seed)
-    model.load_state_dict({name: value if value.ndim < 2 else 0.3 * torch.randn(value.shape, generator=g)
-                           for name, value in state.items()})
+    model.load_state_dict(
+        {
+            name: value if value.ndim < 2 else 0.3 * torch.randn(value.shape, generator=g)
+            for name, value in state.items()
+        }
+    )
     return model
 
 
@@ -58,9 +62,16 @@ def test_padding(fine_tune, BERT):
     (ids, segments, padding), labels = _examples()
     model = fine_tune(_bert(BERT), (ids, segments, padding), labels, 3, steps=4)
     before = model(ids, segments, padding)
-    same(model(ids.masked_fill(padding, 11), segments, padding), before, "the logits after a change in the "
-                                                                         "padding", atol=1e-5)
-    more = [torch.cat([x, fill[:, :1]], 1) for x, fill in ((ids, ids), (segments, segments), (padding, padding[:, :1] | True))]
+    same(
+        model(ids.masked_fill(padding, 11), segments, padding),
+        before,
+        "the logits after a change in the padding",
+        atol=1e-5,
+    )
+    more = [
+        torch.cat([x, fill[:, :1]], 1)
+        for x, fill in ((ids, ids), (segments, segments), (padding, padding[:, :1] | True))
+    ]
     same(model(*more), before, "the logits with more padding", atol=1e-5)
 
 

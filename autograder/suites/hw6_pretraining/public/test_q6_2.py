@@ -42,9 +42,12 @@ def test_wrong_seconds(sentence_pairs):
         for (d, i), found in seen.items():
             others = {tuple(s) for e, document in enumerate(documents) if e != d for s in document}
             wanted = others - {tuple(documents[d][i + 1])}
-            check(found <= wanted, f"after {documents[d][i]} came {sorted(found - wanted)} as a wrong second: "
-                                   f"it is the true "
-                  "successor, or in no other document")
+            check(
+                found <= wanted,
+                f"after {documents[d][i]} came {sorted(found - wanted)} as a wrong second: "
+                f"it is the true "
+                "successor, or in no other document",
+            )
             check(found == wanted, f"after {documents[d][i]} the wrong second is never {sorted(wanted - found)}")
 
 
@@ -61,7 +64,9 @@ def test_no_candidate(sentence_pairs):
     # keeps: no-candidate
     for documents in (STUCK, [[[1], [2]]], [[[1], [2]], []]):
         for seed in range(8):
-            expect_value_error(f"sentence_pairs of {documents}", run_beside, pairs, sentence_pairs, documents, seed, 1)
+            expect_value_error(
+                f"sentence_pairs of {documents}", run_beside, pairs, sentence_pairs, documents, seed, 1
+            )
 
 
 def test_all_from_rng(sentence_pairs):
@@ -76,7 +81,11 @@ def test_all_from_rng(sentence_pairs):
 def test_layout(pack):
     """[cls] first [sep] second [sep]; segments are 0 up to the first sep, then 1."""
     # keeps: layout, empty
-    same(list(pack([5, 6], [7, 8, 9], 1, 2, 20)), [[1, 5, 6, 2, 7, 8, 9, 2], [0, 0, 0, 0, 1, 1, 1, 1]], "the packed pair")
+    same(
+        list(pack([5, 6], [7, 8, 9], 1, 2, 20)),
+        [[1, 5, 6, 2, 7, 8, 9, 2], [0, 0, 0, 0, 1, 1, 1, 1]],
+        "the packed pair",
+    )
     same(list(pack([], [7], 1, 2, 20)), [[1, 2, 7, 2], [0, 0, 1, 1]], "an empty first sentence")
     same(list(pack([], [], 1, 2, 3)), [[1, 2, 2], [0, 0, 1]], "two empty sentences")
 
@@ -123,8 +132,11 @@ def probe_share(sentence_pairs):
 
 
 def probe_stuck(sentence_pairs):
-    return [raises_value_error(run_beside, pairs, sentence_pairs, documents, seed, 1)
-            for documents in (STUCK, [[[1], [2]]]) for seed in range(6)]
+    return [
+        raises_value_error(run_beside, pairs, sentence_pairs, documents, seed, 1)
+        for documents in (STUCK, [[[1], [2]]])
+        for seed in range(6)
+    ]
 
 
 def probe_repeats(sentence_pairs):

@@ -18,14 +18,28 @@ LINEAR = ("q_proj", "k_proj", "v_proj", "o_proj", "fc1", "fc2", "mlm_dense", "po
 
 def _shapes():
     V, D, _, d_ff, _, longest = SIZES
-    found = {"token_embed.weight": (V, D), "position_embed.weight": (longest, D), "segment_embed.weight": (2, D),
-             "mlm_bias": (V,), "mlm_dense.weight": (D, D), "pooler.weight": (D, D), "nsp.weight": (2, D),
-             "layers.0.ff.fc1.weight": (d_ff, D), "layers.0.ff.fc2.weight": (D, d_ff)}
+    found = {
+        "token_embed.weight": (V, D),
+        "position_embed.weight": (longest, D),
+        "segment_embed.weight": (2, D),
+        "mlm_bias": (V,),
+        "mlm_dense.weight": (D, D),
+        "pooler.weight": (D, D),
+        "nsp.weight": (2, D),
+        "layers.0.ff.fc1.weight": (d_ff, D),
+        "layers.0.ff.fc2.weight": (D, d_ff),
+    }
     found |= {f"layers.0.self_attn.{p}_proj.weight": (D, D) for p in "qkvo"}
-    found |= {name.replace(".weight", ".bias"): shape[:1] for name, shape in found.items()
-              if name != "mlm_bias" and name.split(".")[-2] in LINEAR}
-    return found | {f"{norm}.{kind}": (D,) for norm in ("embed_norm", "mlm_norm", "layers.0.norm1", "layers.0.norm2")
-                    for kind in ("weight", "bias")}
+    found |= {
+        name.replace(".weight", ".bias"): shape[:1]
+        for name, shape in found.items()
+        if name != "mlm_bias" and name.split(".")[-2] in LINEAR
+    }
+    return found | {
+        f"{norm}.{kind}": (D,)
+        for norm in ("embed_norm", "mlm_norm", "layers.0.norm1", "layers.0.norm2")
+        for kind in ("weight", "bias")
+    }
 
 
 def _model(BERT, seed=6, sizes=SIZES):
@@ -34,12 +48,16 @@ def _model(BERT, seed=6, sizes=SIZES):
     state, weights = model.state_dict(), {}
     for i, (name, shape) in enumerate(sorted(_shapes().items())):
         check(name in state, f"there is no parameter `{name}`: use the names of the table")
-        check(tuple(state[name].shape) == shape, f"`{name}` has shape {list(state[name].shape)}, expected "
-                                                 f"{list(shape)}")
+        check(
+            tuple(state[name].shape) == shape, f"`{name}` has shape {list(state[name].shape)}, expected {list(shape)}"
+        )
         noise = torch.randn(shape, generator=torch.Generator().manual_seed(100 * seed + i), dtype=F64)
         weights[name] = noise * (0.7 if len(shape) > 1 else 0.3) + ("norm" in name and name.endswith("weight"))
-    tied = {name: weights["token_embed.weight"] for name, value in state.items()
-            if name not in weights and tuple(value.shape) == SIZES[:2]}
+    tied = {
+        name: weights["token_embed.weight"]
+        for name, value in state.items()
+        if name not in weights and tuple(value.shape) == SIZES[:2]
+    }
     model.load_state_dict({**state, **tied, **weights})
     return model, weights
 
@@ -54,7 +72,11 @@ def _linear(x, w, name):
 
 def _by_hand(w, ids, segments, padding):
     """One layer of BERT, written out."""
-    x = w["token_embed.weight"][ids] + w["position_embed.weight"][: ids.shape[1]] + w["segment_embed.weight"][segments]
+    x = (
+        w["token_embed.weight"][ids]
+        + w["position_embed.weight"][: ids.shape[1]]
+        + w["segment_embed.weight"][segments]
+    )
     x = _norm(x, w, "embed_norm")
     q, k, v = (_linear(x, w, f"layers.0.self_attn.{p}_proj").unflatten(-1, (2, -1)).transpose(1, 2) for p in "qkv")
     scores = (q @ k.mT / math.sqrt(q.shape[-1])).masked_fill(padding[:, None, None], -torch.inf)
@@ -150,7 +172,10 @@ def probe_no_segments(BERT):
 
 
 def probe_padding(BERT):
-    return _model(BERT)[0](IDS, SEGMENTS, PADDING)[1] - _model(BERT)[0](IDS.masked_fill(PADDING, 4), SEGMENTS, PADDING)[1]
+    return (
+        _model(BERT)[0](IDS, SEGMENTS, PADDING)[1]
+        - _model(BERT)[0](IDS.masked_fill(PADDING, 4), SEGMENTS, PADDING)[1]
+    )
 
 
 def probe_too_long(BERT):

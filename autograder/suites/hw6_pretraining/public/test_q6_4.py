@@ -18,7 +18,9 @@ def _logits(seed=8, V=5):
 
 def _losses(pretraining_loss, words, pairs, labels=LABELS, is_next=IS_NEXT):
     got = pretraining_loss(words, pairs, labels, is_next)
-    check(isinstance(got, (tuple, list)) and len(got) == 3, "pretraining_loss gives three losses: total, words, pairs")
+    check(
+        isinstance(got, (tuple, list)) and len(got) == 3, "pretraining_loss gives three losses: total, words, pairs"
+    )
     return [tensor(x, what, ()) for x, what in zip(got, ("the total", "the word loss", "the pair loss"), strict=True)]
 
 
@@ -92,7 +94,9 @@ def probe_gradient(pretraining_loss):
 
 def probe_label_zero(pretraining_loss):
     words, pairs = _logits()
-    return pretraining_loss(words, pairs, LABELS.clamp(max=0), IS_NEXT)[1], F.cross_entropy(pairs, torch.tensor([0, 1, 0]))
+    return pretraining_loss(words, pairs, LABELS.clamp(max=0), IS_NEXT)[1], F.cross_entropy(
+        pairs, torch.tensor([0, 1, 0])
+    )
 
 
 def probe_reached(reached):

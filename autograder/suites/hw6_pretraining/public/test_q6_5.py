@@ -9,8 +9,14 @@ from course_utils.checking.compare import check, number, same, tensor
 from course_utils.checking.raises import expect_value_error, raises_value_error
 
 F64 = torch.float64
-TASKS = ("masked words", "next sentence", "next word", "sentence order", "which caption belongs to which image",
-         "fill the gap of a span")
+TASKS = (
+    "masked words",
+    "next sentence",
+    "next word",
+    "sentence order",
+    "which caption belongs to which image",
+    "fill the gap of a span",
+)
 
 
 def _draw(B=5, D=4, seed=3):
@@ -23,11 +29,15 @@ def test_kinds(task_kind):
     # keeps: kinds
     kinds = [task_kind(task) for task in TASKS]
     check(all(kind in ("generative", "contrastive") for kind in kinds), f"the kinds are {kinds}")
-    same([task_kind("masked words"), task_kind("next sentence")], ["generative", "contrastive"], "the kinds of "
-                                                                                                 "BERT's tasks")
-    check(kinds.count("generative") == 3, f"{kinds.count('generative')} tasks are called generative: three of "
-                                          f"the six ask for "
-          "words to be written")
+    same(
+        [task_kind("masked words"), task_kind("next sentence")],
+        ["generative", "contrastive"],
+        "the kinds of BERT's tasks",
+    )
+    check(
+        kinds.count("generative") == 3,
+        f"{kinds.count('generative')} tasks are called generative: three of the six ask for words to be written",
+    )
 
 
 def test_unknown(task_kind):
@@ -107,4 +117,6 @@ def probe_swapped(info_nce):
 def probe_gradient(info_nce):
     a, b = (x.requires_grad_() for x in _draw())
     loss = info_nce(a, b)
-    return [torch.zeros(5, 4, dtype=F64) if g is None else g for g in torch.autograd.grad(loss, (a, b), allow_unused=True)]
+    return [
+        torch.zeros(5, 4, dtype=F64) if g is None else g for g in torch.autograd.grad(loss, (a, b), allow_unused=True)
+    ]

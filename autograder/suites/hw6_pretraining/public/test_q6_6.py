@@ -16,12 +16,17 @@ def _made(my_tasks, n=N, seed=21):
     for number, examples in enumerate(made["examples"], 1):
         check(isinstance(examples, list) and examples, f"task {number} gives no examples")
         for example in examples:
-            check(isinstance(example, list) and len(example) == 3 and isinstance(example[2], bool), f"task "
-                                                                                                    f"{number}: "
-                                                                                                    f"an example is "
-                  "(first, second, label) with a bool as label")
-            check(all(isinstance(side, (list, tuple)) and all(type(token) is int for token in side) for side in example[:2]),
-                  f"task {number}: first and second are lists of ints")
+            check(
+                isinstance(example, list) and len(example) == 3 and isinstance(example[2], bool),
+                f"task {number}: an example is (first, second, label) with a bool as label",
+            )
+            check(
+                all(
+                    isinstance(side, (list, tuple)) and all(type(token) is int for token in side)
+                    for side in example[:2]
+                ),
+                f"task {number}: first and second are lists of ints",
+            )
     return made, documents
 
 
@@ -39,13 +44,19 @@ def test_examples(my_tasks):
     made, documents = _made(my_tasks)
     known = {token for document in documents for sentence in document for token in sentence}
     for number, examples in enumerate(made["examples"], 1):
-        check(len(examples) >= len(documents), f"task {number} gives {len(examples)} examples for "
-                                               f"{len(documents)} documents")
-        check(all(token in known for a, b, _ in examples for token in (*a, *b)), f"task {number} has tokens "
-                                                                                 f"that are in no document")
+        check(
+            len(examples) >= len(documents),
+            f"task {number} gives {len(examples)} examples for {len(documents)} documents",
+        )
+        check(
+            all(token in known for a, b, _ in examples for token in (*a, *b)),
+            f"task {number} has tokens that are in no document",
+        )
         share = sum(label for *_, label in examples) / len(examples)
-        check(0.35 <= share <= 0.65, f"task {number}: {share:.0%} of the labels are True, between 35% and 65% "
-                                     f"are asked for")
+        check(
+            0.35 <= share <= 0.65,
+            f"task {number}: {share:.0%} of the labels are True, between 35% and 65% are asked for",
+        )
 
 
 def test_leaks(my_tasks):
@@ -54,8 +65,10 @@ def test_leaks(my_tasks):
     made, _ = _made(my_tasks)
     for number, examples in enumerate(made["examples"], 1):
         for where, share in leaks(examples).items():
-            check(share < BELOW, f"task {number}: {share:.0%} of the labels can be told from {_alone(where)}; "
-                                 f"below 65% is asked for")
+            check(
+                share < BELOW,
+                f"task {number}: {share:.0%} of the labels can be told from {_alone(where)}; below 65% is asked for",
+            )
 
 
 def _alone(where):
@@ -77,7 +90,12 @@ def probe_facts(my_tasks):
     documents = encoded(stories(N, 22))
     made = run_beside(tasks, my_tasks, documents, 5)
     first, second = made["examples"]
-    facts = [first == [[a, b, not label] for a, b, label in second], made["again"], made["kept"], made["examples"][0] == made["examples"][1]]
+    facts = [
+        first == [[a, b, not label] for a, b, label in second],
+        made["again"],
+        made["kept"],
+        made["examples"][0] == made["examples"][1],
+    ]
     for examples in made["examples"]:
         found = leaks(examples)
         facts += [share >= BELOW for share in found.values()]
