@@ -640,7 +640,7 @@ def fine_tune(
     # BEGIN SOLUTION
     with torch.random.fork_rng():
         torch.manual_seed(seed)
-        model = Classifier(bert, n_classes).to(labels.device).train()
+        model = _Classifier(bert, n_classes).to(labels.device).train()
         optimizer = torch.optim.AdamW(model.parameters(), lr=rate)
         for _ in range(steps):
             rows = torch.randperm(len(labels))[:32].to(labels.device)
@@ -652,7 +652,7 @@ def fine_tune(
     return model.eval()
 
 
-class Classifier(nn.Module):
+class _Classifier(nn.Module):
     """A copy of bert's encoder, and a linear head on the first token."""
 
     def __init__(self, bert: nn.Module, n_classes: int) -> None:
