@@ -45,6 +45,14 @@ def student(request):
         box.close()
 
 
+DRAWS = """
+import torch
+def draws(x):
+    p = torch.softmax(x, -1)
+    return torch.stack([torch.multinomial(row, 1, generator=torch.Generator().manual_seed(1)) for row in p])
+"""
+
+
 @pytest.fixture
 def here():
     names = {}
@@ -66,6 +74,13 @@ def test_the_result_is_the_same_to_the_last_bit(student, here, inputs, name, dev
         seen = session.call(student[name], *inputs)
     assert torch.equal(seen.value, here[name](*inputs)) and not seen.strays
     assert seen.read <= 4
+
+
+def test_a_generator_is_taken_and_the_vaults_own_draws(student, inputs):
+    student.load([{"id": "draws", "source": DRAWS, "keep": ["draws"]}])
+    with watch(student) as session:
+        seen = session.call(student["draws"], inputs[0])
+    assert seen.value.shape == (2, 5, 1) and bool((seen.value < 8).all())
 
 
 def test_numpy_works_on_handles_too(student, here, inputs):

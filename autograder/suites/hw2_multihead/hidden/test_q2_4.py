@@ -125,7 +125,9 @@ def test_large_sizes(qkv_parameters, dense_parameters, mha_parameters):
     D, N, width = 2502, 50021, 8193
     dense = dense_parameters(N, width)
     _pair(dense, f"dense_parameters({N}, {width})")
-    got = (*qkv_parameters(D), *dense, mha_parameters(D, 6))
+    qkv = qkv_parameters(D)
+    _pair(qkv, f"qkv_parameters({D})")
+    got = (*qkv, *dense, mha_parameters(D, 6))
     expected = (3 * D * D, 3 * D, (N * width) ** 2, N * width, 4 * D * (D + 1))
     for mine, theirs, what in zip(got, expected, ("qkv weights", "qkv biases", "dense weights", "dense biases",
                                                   "parameters of multi-head attention"), strict=True):

@@ -1,0 +1,51 @@
+# %% special-tokens-chosen
+"""You choose special tokens too: the labels ask for [CLS], [SEP] and padding. Only the other positions may be chosen."""
+replace("(chance < p) & ~special", "chance < p")
+
+# %% always-the-mask
+"""Every chosen word becomes [MASK]. One in ten should become a random word and one in ten stay, so that the model cannot
+rely on seeing a mask wherever it is asked."""
+replace("chosen & (fate < 0.8)", "chosen")
+replace("inputs = torch.where(chosen & (fate >= 0.9), drawn, inputs)", "")
+
+# %% random-words-from-everything
+"""Your random words are drawn from the whole vocabulary, special tokens and [MASK] included. Draw from the ids that are not
+special."""
+replace("for i in range(vocab_size) if i not in set(special_ids)]", "for i in range(vocab_size)]")
+
+# %% labels-everywhere
+"""Your labels hold the old token at every place. Where nothing was chosen they must be -100, or the loss asks for words that
+stand in the input."""
+replace("torch.where(chosen, ids, -100)", "ids.clone()")
+
+# %% kept-words-have-no-label
+"""Words that were chosen and stay have no label in your version. They were chosen, so they are asked for: that is why they are
+there."""
+replace("torch.where(chosen, ids, -100)", "torch.where(inputs != ids, ids, -100)")
+
+# %% labels-from-the-inputs
+"""Your labels hold what stands in the input now, not what stood there before. The model would be asked to copy."""
+replace("torch.where(chosen, ids, -100)", "torch.where(chosen, inputs, -100)")
+
+# %% fates-one-after-another
+"""You draw the fates one after another with their full probabilities: one in ten of *what the mask left* becomes random, and
+nine in fifty stay. Of the chosen positions 0.8, 0.1 and 0.1 are asked for: one draw decides."""
+replace("chosen & (fate >= 0.9)", "chosen & (fate >= 0.8) & (torch.rand(ids.shape, generator=generator).to(ids.device) < 0.1)")
+
+# %% exactly-a-share
+"""You choose a fixed number of positions. Each position is chosen by itself with probability p, so the number varies."""
+replace("chosen = (chance < p) & ~special", """ranks = chance.masked_fill(special, 2.0).flatten().argsort().argsort().view(ids.shape)
+    chosen = (ranks < round(p * int((~special).sum()))) & ~special""")
+
+# %% not-from-the-generator
+"""Part of the chance comes from torch's own numbers: a generator in the same state gives another result. Every draw needs
+`generator=generator`."""
+replace("torch.rand(ids.shape, generator=generator).to", "torch.rand(ids.shape).to")
+
+# %% p-is-not-checked
+"""A p outside [0, 1] goes through without a word. It is a ValueError."""
+replace("not 0 <= p <= 1", "False")
+
+# %% whole-columns
+"""You choose whole columns: what is drawn for the first row is used for all. Each position has a draw of its own."""
+replace("chosen = (chance < p) & ~special", "chosen = (chance[:1].expand(ids.shape) < p) & ~special if ids.ndim > 1 else (chance < p) & ~special")

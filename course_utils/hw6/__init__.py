@@ -1,0 +1,1 @@
+"""Homework 6: what its notebook and its checks share."""
