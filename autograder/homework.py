@@ -16,7 +16,7 @@ from autograder.errors import BadInput, BadSource, Problem
 from autograder.numbers import number_problems, numbered, numbers, spelt
 from autograder.percent import PercentCell, read_percent
 from autograder.places import SOLUTIONS, SUITES
-from autograder.requirements import Asked, mark_problems, read_requirements, unmarked_cell
+from autograder.requirements import Asking, mark_problems, read_requirements, unmarked_cell
 from autograder.suite_rules import public_problems, todo_problems
 from course_utils.terminal.definitions import defined_names
 
@@ -73,7 +73,7 @@ class Homework:
     explanations: tuple[Explanation, ...] = ()  # that a person grades
     unfinished: tuple[Problem, ...] = ()  # what a draft still lacks
     warnings: tuple[Problem, ...] = ()  # what would be better, and hinders nothing
-    asked: Mapping[str, Asked] = field(default_factory=dict)  # what each question's text asks for, by its marks
+    asked: Mapping[str, Asking] = field(default_factory=dict)  # what each question's text asks for, by its marks
 
     @cached_property
     def graded(self) -> tuple[Question | Explanation, ...]:

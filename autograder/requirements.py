@@ -43,7 +43,7 @@ class Requirement:
 
 
 @dataclass(frozen=True)
-class Kept:
+class Keeping:
     """A `# keeps:` of a check."""
 
     check: str  # the function's name; empty where the comment stands outside of one
@@ -52,7 +52,7 @@ class Kept:
 
 
 @dataclass(frozen=True)
-class Asked:
+class Asking:
     """The requirements of one question, the sentences that look like more of them, and its whole text."""
 
     requirements: tuple[Requirement, ...] = ()
@@ -61,9 +61,9 @@ class Asked:
     line: int = 0
 
 
-def read_requirements(cells: Sequence[PercentCell]) -> dict[str, Asked]:
+def read_requirements(cells: Sequence[PercentCell]) -> dict[str, Asking]:
     """What each question asks for, by its id: from its text, the cells up to its answer, and its docstrings."""
-    found: dict[str, Asked] = {}
+    found: dict[str, Asking] = {}
     for question, parts in _texts(cells).items():
         units = [unit for cell in parts for unit in _units(cell)]
         marked = tuple(
@@ -74,7 +74,7 @@ def read_requirements(cells: Sequence[PercentCell]) -> dict[str, Asked]:
         )
         unmarked = tuple((unit.line, unit.plain) for unit in units if unit.like and not unit.marks)
         text = "\n".join(without_marks(cell.source) for cell in parts)
-        found[question] = Asked(marked, unmarked, text, parts[0].line)
+        found[question] = Asking(marked, unmarked, text, parts[0].line)
     return found
 
 
@@ -116,7 +116,7 @@ def mark_problems(path: Path, cells: Sequence[PercentCell], name: str) -> Iterat
                 yield Problem(path, line, what, "Move it to the sentence of that question, or take it out.", name)
 
 
-def kept_in(path: Path) -> list[Kept]:
+def kept_in(path: Path) -> list[Keeping]:
     """Every `# keeps:` of a file of checks, with the check in which it stands; none in a file that is not Python."""
     if not path.is_file():
         return []
@@ -134,12 +134,12 @@ def kept_in(path: Path) -> list[Kept]:
             line = token.start[0]
             inside = (f.name for f in functions if f.lineno <= line <= (f.end_lineno or 0))
             check = next((name for name in inside if name.startswith("test_")), "")
-            kept += [Kept(check, key, line) for key in re.split(r"[,\s]+", said[1].strip(" .")) if key]
+            kept += [Keeping(check, key, line) for key in re.split(r"[,\s]+", said[1].strip(" .")) if key]
     return kept
 
 
 def requirement_problems(
-    source: Path, asked: Mapping[str, Asked], public: Mapping[str, Path], hidden: Mapping[str, Path]
+    source: Path, asked: Mapping[str, Asking], public: Mapping[str, Path], hidden: Mapping[str, Path]
 ) -> Iterator[Problem]:
     """Requirements that no check keeps, checks that keep what nobody asked for, keys that stand twice, silent marks.
 
@@ -175,7 +175,7 @@ def requirement_problems(
                     yield Problem(path, one.line, what, remedy, question)
 
 
-def unmarked_problems(source: Path, asked: Mapping[str, Asked]) -> Iterator[Problem]:
+def unmarked_problems(source: Path, asked: Mapping[str, Asking]) -> Iterator[Problem]:
     """Sentences that sound like requirements and bear no mark."""
     for question, told in asked.items():
         for line, sentence in told.unmarked:
@@ -296,7 +296,7 @@ def _brief(sentence: str) -> str:
 
 
 def table(
-    asked: Iterable[Requirement], public: Sequence[Kept], hidden: Sequence[Kept]
+    asked: Iterable[Requirement], public: Sequence[Keeping], hidden: Sequence[Keeping]
 ) -> Iterator[tuple[str, str, str]]:
     """A row per requirement: its mark, the public checks that keep it, the hidden ones that say so."""
     for required in asked:

@@ -7,11 +7,10 @@ from collections.abc import Mapping, Sequence
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch
 
-from course_utils.notebook.palette import EDGE, SERIES
+from course_utils.notebook.palette import BOXES, EDGE, SERIES
 from course_utils.notebook.picture import Picture, styled
 
 WIDTH, HEIGHT = 2.3, 0.62  # of a box, in units of the picture
-KINDS = {"data": "#F2F2F2", "layer": "#DCEBF5", "attention": "#FBE6D6", "norm": "#DDF2EA", "output": "#F6E6EF"}
 
 
 @styled
@@ -37,7 +36,7 @@ def diagram(
     for text, (x, y, kind) in boxes.items():
         corner = (x - WIDTH / 2, y - HEIGHT / 2)
         shape = "round,pad=0.02,rounding_size=0.12"
-        axes.add_patch(FancyBboxPatch(corner, WIDTH, HEIGHT, shape, facecolor=KINDS[kind], edgecolor=EDGE))
+        axes.add_patch(FancyBboxPatch(corner, WIDTH, HEIGHT, shape, facecolor=BOXES[kind], edgecolor=EDGE))
         axes.text(x, y, text, ha="center", va="center", fontsize=9)
     for start, end, *word in arrows:
         (x0, y0, _), (x1, y1, _) = boxes[start], boxes[end]

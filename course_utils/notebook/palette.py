@@ -13,6 +13,10 @@ POINTS = "#555555"  # data that a curve goes through
 EDGE = "#999999"
 PADDING, PADDING_INK = "#D0D0D0", "#555555"
 
+BOXES = {  # of a diagram, by what they hold
+    "data": "#F2F2F2", "layer": "#DCEBF5", "attention": "#FBE6D6", "norm": "#DDF2EA", "output": "#F6E6EF",
+}  # fmt: skip
+
 HEAT, GREY = "viridis", "gray"  # maps from dark to light
 
 STATUS: dict[Status, str] = {

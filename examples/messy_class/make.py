@@ -21,7 +21,7 @@ import nbformat
 
 from autograder.builder.notebooks import source_notebook, student_notebook
 from autograder.homework import Homework, read_homework, without_markers
-from autograder.numbers import spelt
+from autograder.numbers import numbers, spelt
 from autograder.places import ASSIGNMENTS, SOLUTIONS, SUITES
 
 HOMEWORK, OTHER = "hw1_attention", "hw2_multihead"
@@ -52,8 +52,8 @@ def _cut_source() -> str:
     first = next(i for i, cell in enumerate(cells) if _question(cell))
     kept = [cell for cell in cells[first:] if _question(cell) in (*KEPT, IN_WORDS)]
     spent = sum(float(points) for cell in kept for points in re.findall(r"^# %% question=.* points=(\d+)", cell))
-    kept = [re.sub(r'(explain="\w+" points=)\d+', rf"\g<1>{100 - spent:g}", cell) for cell in kept]
-    return spelt("".join([head, *cells[:first], *kept]))
+    kept = [re.sub(r'(explain="\w+"[^\n]*? points=)\d+', rf"\g<1>{100 - spent:g}", cell) for cell in kept]
+    return spelt("".join([head, *cells[:first], *kept]), numbers(SOLUTIONS))
 
 
 def _question(cell: str) -> str:

@@ -169,7 +169,7 @@ def test_a_check_in_the_notebook_works_without_torch(student: Path, no_torch: di
     )
     said = run(sys.executable, "-c", program, cwd=student, **no_torch)
     assert said.startswith("q1_1: not answered yet\n")
-    assert "the labels have shape [3], expected [10]" in said
+    assert "The labels have shape [3], expected [10]" in said
     assert "Looks like over-points: Your minimum runs over the points" in said
     assert "q1_1: all 3 checks ok" in said
 

@@ -54,7 +54,7 @@ class Boxes:
 
 
 def _box(channel: LoopbackChannel) -> Any:
-    return type("Box", (), {"channel": channel, "close": staticmethod(channel.close)})
+    return type("Box", (), {"channel": channel, "close": staticmethod(channel.close), "waited": staticmethod(float)})
 
 
 def test_a_box_that_dies_at_any_request_costs_one_question_at_most(tiny: Path) -> None:
