@@ -167,7 +167,7 @@ print(data.target.encode(data.train[0][1]))
 # | labels | sechs | und | fünfzig | EOS |
 #
 # Because the decoder is causal, place $t$ sees the inputs $0, \dots, t$ and never its own label, and all places
-# of all sentences are trained in one pass. Without the shift the model would be asked to copy what it sees.
+# of all sentences are trained in one pass. {-} Without the shift the model would be asked to copy what it sees.
 #
 # Write
 #
@@ -238,7 +238,7 @@ with after("q4_1"):
         "and the labels are the same words one place further left, with eos at the end.",
     )
 
-# %% [markdown] told="003/0-figure 002/2-overview 002/2.3-cross 003/2-b-iii"
+# %% [markdown] told="003/0-figure 002/2-overview 002/2.3-cross 003/2-b-iii: the question that follows builds all of it"
 # The whole machine of the next question. On the left the encoder, read once for each source; on the right the decoder,
 # which asks it in every layer. The source's padding is masked in two places, in the encoder's self-attention and in the
 # decoder's cross-attention; the decoder's self-attention is causal. (The figure of 2017 has its norms behind the sums;
@@ -999,7 +999,7 @@ with after("q4_2", "q4_6", "q4_8"):
 #   one layer's attention of each kind, when the whole target is processed at once, as in training;{=costs}
 # - `extra_cost_for_second_language(M, N, k)`: one number. The same source is to be translated into a second
 #   language, of length $N$ as well, by a decoder with weights of its own, and the encoder's output is at hand.
-#   What must be computed again, out of the three? (So everything that the new decoder's layer computes counts,
+#   What must be computed again, out of the three? {-} (So everything that the new decoder's layer computes counts,
 #   its projections of the memory included; what the encoder did does not.){=second}
 #
 # To check yourself: $M = 7$, $N = 5$, $k = 12$ gives 10,416 for the encoder's self-attention, and a second language

@@ -399,7 +399,7 @@ with after("q5_3"):
         "third, rows of the hill alternate with rows of something else.",
     )
 
-# %% [markdown] told="000/3-a-fc 000/3-a-cls 000/3-a-gap-map"
+# %% [markdown] told="000/3-a-fc 000/3-a-cls 000/3-a-gap-map: the heads that the next questions build, and the one that nobody does"
 # ## Part II. From tokens to an answer
 #
 # An encoder gives one vector for each patch, and the question is one for the whole image. A linear layer on
@@ -571,7 +571,7 @@ plots.diagram(
 # positions. Ours are drawn with a standard deviation of 0.3, about as loud as the embedded patches. Drawn
 # with 0.02, as is the custom for long training runs, they are a whisper that the layers must first learn to
 # hear, and a short run is over before they do: eight epochs on the 8 by 8 digits of @q5_6 ended at an accuracy
-# of 0.53 with 0.02, and of 0.91 with 0.3.
+# of 0.53 with 0.02, and of 0.91 with 0.3. {-}
 #
 # Count, for the sizes that we shall train (`SIZES`: $P = 4$, $C = 1$, $D = 64$, four heads, $d_{ff} = 128$,
 # three layers, ten classes, MAP): embedding 1,088, positions 3,136, layers $3 \cdot 33{,}472$, norm 128, MAP

@@ -5,7 +5,7 @@
 import torch
 import torch.nn.functional as F
 
-from course_utils.checking.compare import check, number, same
+from course_utils.checking.compare import check, number, same, tensor
 from course_utils.checking.raises import expect_value_error
 from course_utils.instruments.work import count_work
 from course_utils.notebook.grader import Explainer
@@ -124,7 +124,7 @@ def test_gradients(window_attention, strided_attention, channel_attention):
     # keeps: gradients
     for name, f in _all(window_attention, strided_attention, channel_attention).items():
         mine, theirs = ([x.clone().requires_grad_() for x in _inputs()] for _ in range(2))
-        out = f(*mine)
+        out = tensor(f(*mine), f"the output of {name}", shape=mine[2].shape)
         check(out.requires_grad, f"no gradient flows through {name}: stay with torch, and do not detach")
         up = torch.linspace(-1, 1, out.numel(), dtype=F64).reshape(out.shape)
         (out * up).sum().backward()

@@ -177,7 +177,10 @@ def test_losses_of_fit(fit, Transformer):
     batches = [tuple(part[i:] for part in BATCH) for i in range(3)]
 
     def rest(chosen):
-        return [_number(loss) for loss in run_beside(call_fit, fit, _model(Transformer, calm=True), chosen, PAD, 0.0)]
+        losses = run_beside(call_fit, fit, _model(Transformer, calm=True), chosen, PAD, 0.0)
+        check(isinstance(losses, list) and len(losses) == len(chosen), f"fit gives {losses} for {len(chosen)} batches: "
+              "there is one loss for each step")
+        return [_number(loss) for loss in losses]
 
     if abs(rest([batches[0]] * 2)[1] - rest([batches[0]])[0]) < 1e-9:  # where a rate of 0 lets the model rest
         alone, together = [rest([batch])[0] for batch in batches], rest(batches)
