@@ -579,7 +579,7 @@ with after("q6_1", "q6_2", "q6_3", "q6_4", what="training run"):
         total.backward()
         nn.utils.clip_grad_norm_(bert.parameters(), 1.0)
         optimizer.step()
-        if step % 25 == 0 or step == steps:
+        if step % 25 == 0 or step % every == 0 or step == steps:
             with torch.no_grad():
                 word_logits, pair_logits = bert(*look[:3])
                 _, words_now, pairs_now = pretraining_loss(word_logits, pair_logits, *look[3:])
