@@ -94,8 +94,8 @@ def _hooks(model: nn.Module) -> int:
     return sum(len(getattr(part, kind)) for part in model.modules() for kind in kinds)
 
 
-def probe_weights(model: Any, images: Tensor) -> Tensor:
-    """What a model that is audible (see `made_audible`) uses in its MAP head, mean over heads: [B, N]."""
+def head_weights(model: Any, images: Tensor) -> Tensor:
+    """The weights that a model which is audible (see `made_audible`) uses in its MAP head: [B, H, 1, N]."""
     heard: list[Tensor] = []
     hook = model.map_head.attn.register_forward_hook(lambda _module, _args, output: heard.append(output[1]))
     try:
@@ -103,7 +103,7 @@ def probe_weights(model: Any, images: Tensor) -> Tensor:
             model(images)
     finally:
         hook.remove()
-    return heard[0].mean(1)[:, 0]
+    return heard[0]
 
 
 class PlainHead(nn.Module):

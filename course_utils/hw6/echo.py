@@ -20,8 +20,8 @@ class Echo(nn.Module):
         super().__init__()
         self.max_len, self.fade = max_len, fade
         self.token_embed = nn.Embedding(vocab_size, d_model)
-        self.position_embed = nn.Embedding(max_len, d_model)
         self.mix = nn.Linear(d_model, d_model)
+        self.position_embed = nn.Embedding(max_len, d_model)
         self.dropout = nn.Dropout(dropout)
 
     def new_cache(self) -> dict[str, Tensor]:

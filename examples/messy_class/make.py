@@ -25,7 +25,7 @@ from autograder.numbers import numbers, spelt
 from autograder.places import ASSIGNMENTS, SOLUTIONS, SUITES
 
 HOMEWORK, OTHER = "hw1_attention", "hw2_multihead"
-KEPT, IN_WORDS = ("q1_1", "q1_2", "q1_13"), "q1_14"
+KEPT, IN_WORDS = ("q1_1", "q1_2", "q1_17"), "q1_14"
 FILE = f"{HOMEWORK}.ipynb"
 WRONG = "def softargmax(scores, beta=1.0, dim=-1):\n    return scores"
 WORDS = "Otherwise the scores grow with d, and the softmax freezes."

@@ -7,7 +7,7 @@ import torch
 
 from course_utils.checking.beside import run_beside
 from course_utils.checking.compare import check, same, tensor
-from course_utils.hw5.attention_runs import look_and_leave, made_audible, probe_weights
+from course_utils.hw5.attention_runs import head_weights, look_and_leave, made_audible
 from course_utils.notebook.grader import Explainer
 
 OK_FORMAT = False
@@ -125,7 +125,7 @@ def test_what_the_probe_sees(map_attention, ViT):
     # keeps: map
     vit, images = _model(ViT), _images()
     got = _look(map_attention, vit, images)
-    expected = run_beside(probe_weights, vit, images)
+    expected = run_beside(head_weights, vit, images).squeeze(2).mean(1)
     same(got, expected, "the weights, against those that the model's map_head.attn uses in forward")
     same(_look(map_attention, vit, images[1:2]), got[1:2], "the weights of one image alone")
 

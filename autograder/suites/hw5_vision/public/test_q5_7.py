@@ -51,6 +51,12 @@ def test_form_of_the_result(data_efficiency):
         check(0 <= values[0] <= 1, f'the accuracy of "{name}" is {values[0]:.4g}; a share from 0 to 1 is asked for')
 
 
+def _gives_probabilities(SmallCNN):
+    logits = run_beside(build, SmallCNN)(_digits())
+    one = torch.ones(2)
+    return bool(torch.allclose(logits.sum(-1), one, atol=1e-4) or torch.allclose(logits.exp().sum(-1), one, atol=1e-4))
+
+
 def test_a_real_cnn(SmallCNN):
     """It has non-linearities, and pooling or stride; its convolutions make the logits, which are no probabilities."""
     # keeps: non-linear, pools, logits
@@ -58,7 +64,7 @@ def test_a_real_cnn(SmallCNN):
     check(facts["bend"] > 1e-4, "your network is linear in the image: put a non-linearity between the convolutions")
     check(facts["pools"], "no pooling and no stride makes the maps smaller on their way to the logits")
     check(facts["idle"] == 0, f"{facts['idle']} of your convolutions have no influence on the logits")
-    check(not probe_probabilities(SmallCNN), "your rows sum to 1: the loss has a softmax already, give the logits")
+    check(not _gives_probabilities(SmallCNN), "your rows sum to 1: the loss has a softmax already, give the logits")
 
 
 def _watched_plan(data_efficiency, sizes, steps=3):
@@ -185,9 +191,7 @@ def probe_repeats(SmallCNN):
 
 
 def probe_probabilities(SmallCNN):
-    logits = run_beside(build, SmallCNN)(_digits())
-    one = torch.ones(2)
-    return bool(torch.allclose(logits.sum(-1), one, atol=1e-4) or torch.allclose(logits.exp().sum(-1), one, atol=1e-4))
+    return _gives_probabilities(SmallCNN)
 
 
 def probe_rows_mix(SmallCNN):
