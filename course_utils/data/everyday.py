@@ -29,6 +29,7 @@ from course_utils.data.lexicon import (
     MODALS,
     NEVER_DENIED,
     NOUNS,
+    NOW_OR_THEN,
     NUMBERS,
     OFTEN,
     OPPOSED,
@@ -524,6 +525,7 @@ class Writer:
         shape = self.rng.choices(["object", "none", "go", "dative", "give", "state"], [42, 18, 9, 8, 11, 12])[0]
         tense = tense or self.tense(shape)
         clause: Clause = getattr(self, f"_clause_{shape}")(tense)
+        tense = clause.tense
         still = shape == "state" or (clause.verb is not None and clause.verb.base in WITHOUT_TIME)
         time = "" if (simple and self.rng.random() < 0.8) or (still and tense != "future") else self.time(tense)
         place = clause.place
@@ -541,6 +543,7 @@ class Writer:
         verb = self.rng.choice(TRANSITIVE)
         kind = self.rng.choice(verb.objects)
         subject = self.subject(animals=verb.animals)
+        tense = "present" if verb.base in NOW_OR_THEN and tense != "past" else tense
         return Clause(subject, verb, accusative=self.object((kind,), subject), tense=tense)
 
     def _clause_none(self, tense: str) -> Clause:
@@ -616,7 +619,9 @@ class Writer:
             determiner = self.rng.choice(list(OWNERS))
         elif determiner == "number":
             determiner = self.rng.choice(list(NUMBERS))
-        adjective = self.rng.choice(ADJECTIVES[noun.kind]) if self.rng.random() < 0.32 else None
+        # No *junger Junge*: the adjective is not the noun's own beginning.
+        fitting = [one for one in ADJECTIVES[noun.kind] if not noun.singular.lower().startswith(one.stem)]
+        adjective = self.rng.choice(fitting) if self.rng.random() < 0.32 else None
         return Phrase("", noun, determiner, adjective, many)
 
 

@@ -388,6 +388,7 @@ TO_PLACES, DATIVE, GIVING, SAYING = map(_verbs, (_TO_PLACES, _DATIVE, _GIVING, _
 APART = {"pick_up", "turn_on", "turn_off", "tidy_up", "put_on", "bring_back"}  # English verbs that a pronoun parts
 WITHOUT_PLACE = {"come_back", "need"}
 WITHOUT_TIME = {"know", "love", "need", "understand"}  # verbs with which it is not said when or where
+NOW_OR_THEN = {"know", "love"}  # nobody will know, or must love, somebody tomorrow
 OPPOSED = (  # of these one at a time
     {"big", "small"}, {"old", "new", "young"}, {"cheap", "expensive"}, {"clean", "dirty"}, {"long", "short"},
     {"red", "blue", "green", "white", "black", "brown"}, {"warm", "cold"}, {"rich", "poor"}, {"strong", "tired"},
