@@ -172,7 +172,7 @@ def _renamed(
     grade_renamed: bool,
 ) -> None:
     """Find answers under other names: one that fits is graded, where that is wanted; what does not fit is told."""
-    wanted, known = _wanted(question.answer), {*homework.names, *_given_names(homework)}
+    wanted, known = _wanted(question.answer), {*homework.names, *_course_names(homework).given}
     labelled = [cell for cell in found if cell.grade_id == question.id]
     nearby = list(_nearby(question, found)) if labelled else [cell for cell in found if not cell.grade_id]
     left = dict.fromkeys(missing)
@@ -214,22 +214,36 @@ def _wanted(answer: str) -> Mapping[str, Parameters]:
     return signatures(ast.parse(answer).body)
 
 
+@dataclass(frozen=True)
+class _CourseNames:
+    """What the course's own cells bind: in cells that are no answers, its functions and classes there, anywhere."""
+
+    given: frozenset[str]
+    functions: frozenset[str]
+    anywhere: frozenset[str]
+
+
 @cache
-def _given_names(homework: Homework) -> frozenset[str]:
-    """What the course's own cells define."""
-    given = (cell for cell in homework.cells if cell.kind == "code" and "question" not in cell.metadata)
-    return frozenset(name for cell in given for name in defined_names(ast.parse(cell.source).body))
+def _course_names(homework: Homework) -> _CourseNames:
+    given, functions, anywhere = set[str](), set[str](), set(homework.names)
+    for cell in homework.cells:
+        if cell.kind == "code":
+            body = ast.parse(cell.source).body
+            anywhere |= {*defined_names(body), *imported_names(body)}
+            if "question" not in cell.metadata:
+                given |= set(defined_names(body))
+                functions |= set(signatures(body))
+    return _CourseNames(*map(frozenset, (given, functions, anywhere)))
 
 
 def helpers_of(cell: FoundCell, homework: Homework) -> set[str]:
     """What a plot, training or check cell defines or imports that no cell of the course does."""
-    course = _course_names(homework)
-    return {name for name in (*cell.signatures, *cell.imported) if name not in course}
+    return {*cell.signatures, *cell.imported} - _course_names(homework).anywhere
 
 
 def new_meanings(found: Sequence[FoundCell], homework: Homework, keep: Mapping[int, object]) -> Iterator[Assumption]:
     """Cells outside the answers that give a name of the course's or of Python's another meaning: answers feel it."""
-    given = _given_names(homework) & _course_functions(homework)
+    given = _course_names(homework).functions
     for cell in found:
         if cell.position in keep or cell.grade_id or cell.source.strip() in _given_sources(homework):
             continue
@@ -245,21 +259,6 @@ def new_meanings(found: Sequence[FoundCell], homework: Homework, keep: Mapping[i
 @cache
 def _given_sources(homework: Homework) -> frozenset[str]:
     return frozenset(cell.source.strip() for cell in homework.cells)
-
-
-@cache
-def _course_functions(homework: Homework) -> frozenset[str]:
-    """The functions and classes of the course's own cells."""
-    given = (cell for cell in homework.cells if cell.kind == "code" and "question" not in cell.metadata)
-    return frozenset(name for cell in given for name in signatures(ast.parse(cell.source).body))
-
-
-@cache
-def _course_names(homework: Homework) -> frozenset[str]:
-    """What any cell of the course defines or imports."""
-    bodies = [ast.parse(cell.source).body for cell in homework.cells if cell.kind == "code"]
-    names = {name for body in bodies for name in (*defined_names(body), *imported_names(body))}
-    return frozenset({*names, *homework.names})
 
 
 def free_texts(cells: Sequence[FoundCell], homework: Homework) -> tuple[dict[str, str], list[Assumption]]:

@@ -119,7 +119,7 @@ def parse_submission(raw: bytes, suffix: str, homework: Homework) -> Submission:
             left = RunCell(f"cell {cell.position}", cell.source)
             cells.append(definitions_only(left) or left)
     texts, assumptions = free_texts(read.cells, homework)
-    slips = [_told_retyped(cell, _kind(read.cells, cell)) for cell in retyped.values()]
+    slips = [_told_retyped(cell) for cell in read.cells if cell.position in retyped]
     assumed = (*answers.assumptions, *slips, *new_meanings(found, homework, answers.keep), *assumptions)
     return Submission(tuple(cells), hashlib.sha256(raw).hexdigest(), texts=texts, assumptions=assumed)
 
@@ -136,12 +136,8 @@ def _retyped(cells: Iterable[FoundCell], homework: Homework) -> dict[int, FoundC
     return retyped
 
 
-def _kind(cells: Iterable[FoundCell], code: FoundCell) -> str:
-    return next(cell.kind for cell in cells if cell.position == code.position)
-
-
-def _told_retyped(cell: FoundCell, kind: str) -> Assumption:
-    told = f"{cell.grade_id}: cell {cell.position} is a {kind} cell; what stands in it was graded as code."
+def _told_retyped(cell: FoundCell) -> Assumption:
+    told = f"{cell.grade_id}: cell {cell.position} is a {cell.kind} cell; what stands in it was graded as code."
     return Assumption("cell", told, where=f"cell {cell.position}")
 
 
@@ -339,30 +335,28 @@ def definitions_only(cell: RunCell) -> RunCell | None:
     """
     tree = _parsed(cell.source, _Budget())
     left_out = [node for node in tree.body if not _only_defines(node, cell.keep)] if tree else []
-    if not left_out:
-        return None
-    lines = re.sub(r"\r\n?", "\n", cell.source).encode().split(b"\n")  # positions in a tree count bytes
-    for node in reversed(left_out):
-        first, last = node.lineno - 1, (node.end_lineno or node.lineno) - 1
-        before, after = lines[first][: node.col_offset], lines[last][node.end_col_offset :]
-        if first == last:
-            lines[first] = before + b"pass" + after
-        else:
-            lines[first : last + 1] = [before, *[b""] * (last - first - 1), b"pass" + after]
-    return replace(cell, source=b"\n".join(lines).decode())
+    return _with(cell, dict.fromkeys(left_out, "pass")) if left_out else None
 
 
 def with_soft_imports(cell: RunCell) -> RunCell | None:
     """The cell with imports that do nothing where there is no such module, each at its line; None without imports."""
     tree = _parsed(cell.source, _Budget())
     imports = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)] if tree else []
-    lines = re.sub(r"\r\n?", "\n", cell.source).encode().split(b"\n")
-    for node in reversed(imports):
+    soft = {node: f"try:\n    {ast.unparse(node)}\nexcept ImportError:\n    pass" for node in imports}
+    return _with(cell, {node: f"exec({code!r})" for node, code in soft.items()}) if imports else None
+
+
+def _with(cell: RunCell, instead: Mapping[ast.stmt, str]) -> RunCell:
+    """The cell with one line in place of each of these statements; all others keep their lines."""
+    lines = re.sub(r"\r\n?", "\n", cell.source).encode().split(b"\n")  # positions in a tree count bytes
+    for node, code in reversed(list(instead.items())):
         first, last = node.lineno - 1, (node.end_lineno or node.lineno) - 1
         before, after = lines[first][: node.col_offset], lines[last][node.end_col_offset :]
-        soft = f"try:\n    {ast.unparse(node)}\nexcept ImportError:\n    pass"
-        lines[first : last + 1] = [before + f"exec({soft!r})".encode() + after, *[b""] * (last - first)]
-    return replace(cell, source=b"\n".join(lines).decode()) if imports else None
+        if first == last:
+            lines[first] = before + code.encode() + after
+        else:
+            lines[first : last + 1] = [before, *[b""] * (last - first - 1), code.encode() + after]
+    return replace(cell, source=b"\n".join(lines).decode())
 
 
 def _only_defines(node: ast.stmt, answers: Iterable[str]) -> bool:

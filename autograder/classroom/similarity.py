@@ -77,13 +77,8 @@ def near_groups(prints: Mapping[str, frozenset[int]]) -> list[list[str]]:
     return sorted((students for students in groups.values() if len(students) > 1), key=lambda g: (-len(g), g))
 
 
-def similar_pairs(texts: Mapping[str, str], homework: Homework) -> list[Pair]:
-    """Pairs with many rare pieces in common, the most alike first."""
-    return rare_pairs(fingerprints(texts, homework))
-
-
 def rare_pairs(prints: Mapping[str, frozenset[int]]) -> list[Pair]:
-    """The same from their pieces."""
+    """Pairs with many rare pieces in common, the most alike first."""
     holders: dict[int, list[str]] = defaultdict(list)
     for student, pieces in prints.items():
         for piece in pieces:

@@ -43,13 +43,8 @@ PATCHED = {"torch", "numpy", "pytest", "course_utils", "builtins", "safetensors"
 USUAL = {"np": "numpy", "F": "torch.nn.functional", "nn": "torch.nn"}  # imported by the notebook
 
 
-def odd_things(source: str) -> list[str]:
-    """What a person might want to look at, in words; empty for ordinary answers."""
-    return look({"": source})[0]
-
-
 def look(cells: Mapping[str, str]) -> tuple[list[str], list[str]]:
-    """The same for a notebook, read cell by cell, and sentences about the cells that are no Python.
+    """What a person might want to look at in a notebook, in words, and sentences about the cells that are no Python.
 
     Those are searched for words. What one cell imports has its name in all.
     """

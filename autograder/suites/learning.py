@@ -14,7 +14,7 @@ from autograder.judge.proxies import ModuleProxy, Student
 Train = Callable[[Student, ModuleProxy], Any]
 
 
-class Asked(NamedTuple):
+class BothModels(NamedTuple):
     """The student in a box that saw no training, and two models there, in evaluation mode."""
 
     student: Student
@@ -28,7 +28,7 @@ def in_another_box(
     model: ModuleProxy,
     make: Callable[[Student], ModuleProxy],
     runs: Iterable[Train],
-) -> Iterator[Asked]:
+) -> Iterator[BothModels]:
     """After each training run of `model`, its weights in another one in another box, beside one as it is made.
 
     A run goes on from the weights that the last one reached.
@@ -39,4 +39,4 @@ def in_another_box(
         student = anew()
         untrained, model = make(student).eval(), make(student).eval()
         model.load_state_dict(state)
-        yield Asked(student, untrained, model)
+        yield BothModels(student, untrained, model)

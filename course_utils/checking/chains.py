@@ -70,24 +70,6 @@ class Chain:
         if len(self.ties) != len(self.lines) - 1:
             raise ValueError(f"{len(self.lines)} lines need {len(self.lines) - 1} ties between them: {len(self.ties)}.")
 
-    def overlaps(self, rng: Any, points: int = POINTS) -> list[str]:
-        """Which line could stand for which: lines in the same letters whose truths agree at all free letters.
-
-        For a suite's author: a chain is of use when this is empty.
-        """
-        found = []
-        for line in self.lines:
-            if line.draw is None or line.truth is None:
-                continue
-            drawn = [line.draw(rng) for _ in range(points)]
-            for other in self.lines:
-                if other is line or other.draw is None or other.truth is None:
-                    continue
-                in_the_same = list(other.draw(rng)) == list(drawn[0])
-                if in_the_same and all(agree(line.truth(*at.values()), other.truth(*at.values())) for at in drawn):
-                    found.append(f"{other.name} could stand for {line.name}")
-        return found
-
 
 def check_line(
     line: Line,

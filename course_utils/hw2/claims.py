@@ -1,62 +1,29 @@
 """q2_10: eight claims about heads, masks, caches and counts, each with a function that tries it on an example.
 
-An example is a dict with the claim's arguments. `holds(name, example)` says whether the claim is true of that one
-example. Tensors may be float32 or float64 (or nested lists); everything is computed in float64. Vectors are rows and
-weights stand on the right, Q = X Wq, without biases unless a claim has one; the scores are divided by the root of
-the width of a head. Two results differ when they do so by more than TOLERANCE of their size.
+`holds(name, example)` says whether a claim is true of one example (course_utils/checking/claims.py tells what that is).
+Vectors are rows and weights stand on the right, Q = X Wq, without biases unless a claim has one; the scores are
+divided by the root of the width of a head.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
 import torch
 from torch import Tensor
 
-TOLERANCE = 1e-6
-LARGEST_AXIS = 64  # of a tensor in an example
-LARGEST_SCORE = 1e4  # beyond it rounding decides, and no longer the claim
-LARGEST_ENTRY, SMALLEST_SIZE = 1e6, 1e-30  # the same for very large and very small results
-
-
-@dataclass(frozen=True)
-class Claim:
-    """What is claimed, the arguments of an example with their shapes, and the function that tries it on one."""
-
-    name: str
-    text: str
-    arguments: dict[str, str]
-    tried_on: Callable[..., bool]
-
-    def __str__(self) -> str:
-        return "\n".join([f"{self.name}: {self.text}", *(f"    {k}: {v}" for k, v in self.arguments.items())])
-
-
-def holds(name: str, example: Mapping[str, Any]) -> bool:
-    """Whether the claim of that name is true of the example; a ValueError says what is wrong with an example."""
-    if name not in CLAIMS:
-        raise ValueError(f"there is no claim {name!r}; the claims are {', '.join(CLAIMS)}")
-    claim = CLAIMS[name]
-    expected = "; ".join(f"{key}: {what}" for key, what in claim.arguments.items())
-    if not isinstance(example, Mapping) or set(example) != set(claim.arguments):
-        found = sorted(map(str, example)) if isinstance(example, Mapping) else type(example).__name__
-        raise ValueError(f"an example for {name} is a dict with these keys: {expected}; found {found}")
-    try:
-        return claim.tried_on(**example)
-    except ValueError as error:
-        raise ValueError(f"{name}: {error} (expected {expected})") from None
+from course_utils.checking.claims import Claim, attend, check_scores, count, equal, holds_among, mask, numbers
 
 
 def exchange_heads(x: Any, Wq: Any, Wk: Any, Wv: Any, Wo: Any, n_heads: Any, i: Any, j: Any) -> bool:
     """Whether the layer's output stays when heads i and j trade places: x [N, D], W* [D, D]."""
-    x = _tensor("x", x, 2)  # [N, D]
+    x = numbers("x", x, 2)  # [N, D]
     D = x.shape[1]
-    Wq, Wk, Wv, Wo = (_tensor(name, W, 2, (D, D)) for name, W in (("Wq", Wq), ("Wk", Wk), ("Wv", Wv), ("Wo", Wo)))
+    Wq, Wk, Wv, Wo = (numbers(name, W, 2, (D, D)) for name, W in (("Wq", Wq), ("Wk", Wk), ("Wv", Wv), ("Wo", Wo)))
     H = _heads("n_heads", n_heads, D)
-    i, j = _count("i", i, least=0), _count("j", j, least=0)
+    i, j = count("i", i, least=0), count("j", j, least=0)
     if max(i, j) >= H:
         raise ValueError(f"i = {i} and j = {j} must be smaller than n_heads = {H}")
     order = [{i: j, j: i}.get(h, h) for h in range(H)]
@@ -64,67 +31,67 @@ def exchange_heads(x: Any, Wq: Any, Wk: Any, Wv: Any, Wo: Any, n_heads: Any, i: 
     Pq, Pk, Pv = (torch.cat([W[:, c] for c in columns], dim=1) for W in (Wq, Wk, Wv))  # [D, D]
     Po = torch.cat([Wo[c] for c in columns])  # [D, D]
     before, after = _head_terms(x, Wq, Wk, Wv, Wo, H), _head_terms(x, Pq, Pk, Pv, Po, H)  # [H, N, D]
-    return _equal(before.sum(0), after.sum(0), before.abs().amax())
+    return equal(before.sum(0), after.sum(0), before.abs().amax())
 
 
 def mask_after_softmax(scores: Any, blocked: Any, values: Any) -> bool:
     """Whether weights set to 0 after the softmax give what scores of -inf before it give."""
-    scores = _tensor("scores", scores, 2)  # [T, S]
-    _check_scores(scores)
-    blocked = _mask("blocked", blocked, tuple(scores.shape))  # [T, S]
-    values = _tensor("values", values, 2)  # [S, Dv]
+    scores = numbers("scores", scores, 2)  # [T, S]
+    check_scores(scores)
+    blocked = mask("blocked", blocked, 2, tuple(scores.shape))  # [T, S]
+    values = numbers("values", values, 2)  # [S, Dv]
     if len(values) != scores.shape[1]:
         raise ValueError(f"values has {len(values)} rows and scores {scores.shape[1]} columns")
     before = scores.masked_fill(blocked, -math.inf).softmax(-1).masked_fill(blocked, 0.0)  # an empty row gives 0
     after = scores.softmax(-1).masked_fill(blocked, 0.0)
-    return _equal(before @ values, after @ values, values.abs().amax())
+    return equal(before @ values, after @ values, values.abs().amax())
 
 
 def cache_without_mask(x: Any, Wq: Any, Wk: Any, Wv: Any) -> bool:
     """Whether keys and values of the first N - 1 tokens stay, in every layer, when token N joins: W* [L, D, D]."""
-    x = _tensor("x", x, 2)  # [N, D]
+    x = numbers("x", x, 2)  # [N, D]
     _check_joins(x)
     D = x.shape[1]
-    Wq = _tensor("Wq", Wq, 3)  # [L, D, D]
+    Wq = numbers("Wq", Wq, 3)  # [L, D, D]
     L = len(Wq)
-    layers = [_tensor(name, W, 3, (L, D, D)) for name, W in (("Wq", Wq), ("Wk", Wk), ("Wv", Wv))]
+    layers = [numbers(name, W, 3, (L, D, D)) for name, W in (("Wq", Wq), ("Wk", Wk), ("Wv", Wv))]
     old, new = x[:-1], x
     for q, k, v in zip(*layers, strict=True):
         for W in (k, v):
-            if not _equal(old @ W, (new @ W)[:-1], new.abs().amax() * W.abs().amax()):
+            if not equal(old @ W, (new @ W)[:-1], new.abs().amax() * W.abs().amax()):
                 return False
-        old, new = (X + _attend(X @ q, X @ k, X @ v) for X in (old, new))
+        old, new = (X + attend(X @ q, X @ k, X @ v) for X in (old, new))
     return True
 
 
 def key_bias_is_idle(x: Any, Wq: Any, Wk: Any, Wv: Any, bk: Any) -> bool:
     """Whether one head's output is the same with and without the bias bk [D] on its keys."""
-    x = _tensor("x", x, 2)  # [N, D]
+    x = numbers("x", x, 2)  # [N, D]
     D = x.shape[1]
-    Wq, Wk, Wv = (_tensor(name, W, 2, (D, D)) for name, W in (("Wq", Wq), ("Wk", Wk), ("Wv", Wv)))
-    bk = _tensor("bk", bk, 1, (D,))
+    Wq, Wk, Wv = (numbers(name, W, 2, (D, D)) for name, W in (("Wq", Wq), ("Wk", Wk), ("Wv", Wv)))
+    bk = numbers("bk", bk, 1, (D,))
     Q, K, V = x @ Wq, x @ Wk, x @ Wv  # [N, D]
-    return _equal(_attend(Q, K, V), _attend(Q, K + bk, V), V.abs().amax())
+    return equal(attend(Q, K, V), attend(Q, K + bk, V), V.abs().amax())
 
 
 def heads_get_slices(x: Any, Wq: Any, Wk: Any, Wv: Any, n_heads: Any, head: Any) -> bool:
     """Whether the head's output stays when all features outside of its slice of x are set to 0: x [N, D], W* [D, D]."""
-    x = _tensor("x", x, 2)  # [N, D]
+    x = numbers("x", x, 2)  # [N, D]
     D = x.shape[1]
-    Wq, Wk, Wv = (_tensor(name, W, 2, (D, D)) for name, W in (("Wq", Wq), ("Wk", Wk), ("Wv", Wv)))
-    H, h = _heads("n_heads", n_heads, D), _count("head", head, least=0)
+    Wq, Wk, Wv = (numbers(name, W, 2, (D, D)) for name, W in (("Wq", Wq), ("Wk", Wk), ("Wv", Wv)))
+    H, h = _heads("n_heads", n_heads, D), count("head", head, least=0)
     if h >= H:
         raise ValueError(f"head = {h} must be smaller than n_heads = {H}")
     own = slice(h * D // H, (h + 1) * D // H)
     cut = torch.zeros_like(x)
     cut[:, own] = x[:, own]
-    whole, sliced = (_attend(z @ Wq[:, own], z @ Wk[:, own], z @ Wv[:, own]) for z in (x, cut))  # [N, Dh]
-    return _equal(whole, sliced, torch.maximum(whole.abs().amax(), sliced.abs().amax()))
+    whole, sliced = (attend(z @ Wq[:, own], z @ Wk[:, own], z @ Wv[:, own]) for z in (x, cut))  # [N, Dh]
+    return equal(whole, sliced, torch.maximum(whole.abs().amax(), sliced.abs().amax()))
 
 
 def more_heads_cost_less(N: Any, D: Any, fewer: Any, more: Any) -> bool:
     """Whether, at N tokens of width D, more > fewer makes the layer with more heads take fewer FLOPs."""
-    N, D = _count("N", N), _count("D", D)
+    N, D = count("N", N), count("D", D)
     fewer, more = _heads("fewer", fewer, D), _heads("more", more, D)
 
     def flops(H: int) -> int:
@@ -137,25 +104,25 @@ def more_heads_cost_less(N: Any, D: Any, fewer: Any, more: Any) -> bool:
 
 def cross_needs_equal_width(x: Any, y: Any, Wq: Any, Wk: Any, Wv: Any) -> bool:
     """Whether tokens x [T, D1] and y [S, D2] of different widths leave cross-attention without an output."""
-    x, y = _tensor("x", x, 2), _tensor("y", y, 2)
+    x, y = numbers("x", x, 2), numbers("y", y, 2)
     projections = (("Wq", Wq, x, "x"), ("Wk", Wk, y, "y"), ("Wv", Wv, y, "y"))
-    Wq, Wk, Wv = (_tensor(name, W, 2) for name, W, _, _ in projections)
+    Wq, Wk, Wv = (numbers(name, W, 2) for name, W, _, _ in projections)
     for (name, _, tokens, of), W in zip(projections, (Wq, Wk, Wv), strict=True):
         if len(W) != tokens.shape[1]:
             raise ValueError(f"{name} has {len(W)} rows, and the tokens of {of} have width {tokens.shape[1]}")
     if x.shape[1] == y.shape[1] or Wq.shape[1] != Wk.shape[1]:
         return True  # the claim says nothing of equal widths; and queries and keys of different widths do not multiply
-    return not bool(_attend(x @ Wq, y @ Wk, y @ Wv).isfinite().all())
+    return not bool(attend(x @ Wq, y @ Wk, y @ Wv).isfinite().all())
 
 
 def new_key_meets_old_queries(x: Any, Wq: Any, Wk: Any, Wv: Any) -> bool:
     """Whether the outputs of the first N - 1 tokens of causal self-attention are others once token N has joined."""
-    x = _tensor("x", x, 2)  # [N, D]
+    x = numbers("x", x, 2)  # [N, D]
     _check_joins(x)
     D = x.shape[1]
-    Wq, Wk, Wv = (_tensor(name, W, 2, (D, D)) for name, W in (("Wq", Wq), ("Wk", Wk), ("Wv", Wv)))
-    old, new = (_attend(z @ Wq, z @ Wk, z @ Wv, causal=True) for z in (x[:-1], x))
-    return not _equal(old, new[:-1], (x @ Wv).abs().amax())
+    Wq, Wk, Wv = (numbers(name, W, 2, (D, D)) for name, W in (("Wq", Wq), ("Wk", Wk), ("Wv", Wv)))
+    old, new = (attend(z @ Wq, z @ Wk, z @ Wv, causal=True) for z in (x[:-1], x))
+    return not equal(old, new[:-1], (x @ Wv).abs().amax())
 
 
 def _head_terms(x: Tensor, Wq: Tensor, Wk: Tensor, Wv: Tensor, Wo: Tensor, H: int) -> Tensor:
@@ -163,7 +130,7 @@ def _head_terms(x: Tensor, Wq: Tensor, Wk: Tensor, Wv: Tensor, Wo: Tensor, H: in
     terms = []
     for h in range(H):
         c = slice(h * len(Wq) // H, (h + 1) * len(Wq) // H)
-        terms.append(_attend(x @ Wq[:, c], x @ Wk[:, c], x @ Wv[:, c]) @ Wo[c])  # [N, D]
+        terms.append(attend(x @ Wq[:, c], x @ Wk[:, c], x @ Wv[:, c]) @ Wo[c])  # [N, D]
     return torch.stack(terms)  # [H, N, D]
 
 
@@ -174,66 +141,10 @@ def _check_joins(x: Tensor) -> None:
 
 def _heads(name: str, value: Any, D: int) -> int:
     """A number of heads, which divides the width."""
-    H = _count(name, value)
+    H = count(name, value)
     if D % H:
         raise ValueError(f"{name} = {H} does not divide D = {D}")
     return H
-
-
-def _attend(Q: Tensor, K: Tensor, V: Tensor, causal: bool = False) -> Tensor:
-    scores = Q @ K.T / math.sqrt(Q.shape[1])  # [T, S]
-    _check_scores(scores)
-    if causal:
-        scores = scores.masked_fill(torch.ones_like(scores).triu(1).bool(), -math.inf)
-    return scores.softmax(-1) @ V
-
-
-def _equal(a: Tensor, b: Tensor, size: Tensor) -> bool:
-    return bool((a - b).abs().amax() <= TOLERANCE * size.clamp(min=SMALLEST_SIZE))
-
-
-def _check_scores(scores: Tensor) -> None:
-    if not bool((scores.abs() <= LARGEST_SCORE).all()):
-        raise ValueError(f"scores beyond {LARGEST_SCORE:g} leave everything to rounding: choose smaller numbers")
-
-
-def _tensor(name: str, value: Any, axes: int, shape: tuple[int, ...] | None = None) -> Tensor:
-    """The argument as a float64 tensor of the expected shape and of ordinary size."""
-    try:
-        found = torch.as_tensor(value).detach().to("cpu", torch.float64)
-    except (TypeError, ValueError, RuntimeError):
-        raise ValueError(f"{name} is a {type(value).__name__} that is no tensor of numbers") from None
-    _check_shape(name, found, axes, shape)
-    if not bool((found.abs() <= LARGEST_ENTRY).all()):
-        raise ValueError(f"{name} has entries that are NaN or larger than {LARGEST_ENTRY:g}")
-    return found
-
-
-def _mask(name: str, value: Any, shape: tuple[int, ...]) -> Tensor:
-    found = _tensor(name, value, len(shape), shape)
-    if not bool(((found == 0) | (found == 1)).all()):
-        raise ValueError(f"{name} is no mask: its entries must be True (blocked) or False")
-    return found.bool()
-
-
-def _check_shape(name: str, found: Tensor, axes: int, shape: tuple[int, ...] | None) -> None:
-    if found.ndim != axes or (shape is not None and tuple(found.shape) != shape):
-        wanted = list(shape) if shape is not None else f"{axes} axes"
-        raise ValueError(f"{name} has shape {list(found.shape)}, not {wanted}")
-    if 0 in found.shape or max(found.shape) > LARGEST_AXIS:
-        raise ValueError(f"{name} has shape {list(found.shape)}: every axis must be from 1 to {LARGEST_AXIS}")
-
-
-def _count(name: str, value: Any, least: int = 1) -> int:
-    """The argument as an int: a Python number or a 0-dim tensor without a fraction."""
-    try:
-        found = int(value)
-        whole = bool(value == found)
-    except (TypeError, ValueError, RuntimeError, OverflowError):
-        raise ValueError(f"{name} is a {type(value).__name__}, not a whole number") from None
-    if not whole or found < least:
-        raise ValueError(f"{name} = {value} is not a whole number from {least} on")
-    return found
 
 
 _SQUARE = {"Wq": "[D, D]", "Wk": "[D, D]", "Wv": "[D, D]"}
@@ -294,8 +205,12 @@ CLAIMS: dict[str, Claim] = {
             "more_heads_cost_less",
             "A head of width D / H has only a part of the work. So, at the same width D, a layer with more heads takes "
             "fewer FLOPs in its matrix products.",
-            {"N": "a whole number >= 1", "D": "a whole number >= 1", "fewer": "a number of heads that divides D",
-             "more": "a number of heads that divides D"},
+            {
+                "N": "a whole number >= 1",
+                "D": "a whole number >= 1",
+                "fewer": "a number of heads that divides D",
+                "more": "a number of heads that divides D",
+            },
             more_heads_cost_less,
         ),
         Claim(
@@ -315,3 +230,8 @@ CLAIMS: dict[str, Claim] = {
         ),
     )
 }
+
+
+def holds(name: str, example: Mapping[str, Any]) -> bool:
+    """Whether the claim of that name is true of the example; a ValueError says what is wrong with an example."""
+    return holds_among(CLAIMS, name, example)

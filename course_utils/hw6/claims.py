@@ -1,81 +1,61 @@
 """q6_13: six claims about pretraining and writing, each with a function that tries it on an example.
 
-An example is a dict with the claim's arguments. `holds(name, example)` says whether the claim is true of that one
-example. Tensors may be float32 or float64 (or nested lists); everything is computed in float64. Two results differ when
-they do so by more than TOLERANCE of their size.
+`holds(name, example)` says whether a claim is true of one example (course_utils/checking/claims.py tells what that is).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 
-TOLERANCE = 1e-6
-LARGEST_AXIS = 64  # of a tensor or list in an example
-LARGEST_ENTRY, LARGEST_SCORE, LARGEST_LOGIT = 1e6, 1e4, 10.0  # beyond them rounding decides, and no longer the claim
+from course_utils.checking.claims import (
+    LARGEST_AXIS,
+    LARGEST_ENTRY,
+    TOLERANCE,
+    Claim,
+    attend,
+    count,
+    equal,
+    holds_among,
+    mask,
+    numbers,
+)
+
+LARGEST_LOGIT = 10.0  # beyond it a gradient may round to nothing
 IGNORED = -100  # the label of a place that was not chosen
-
-
-@dataclass(frozen=True)
-class Claim:
-    """What is claimed, the arguments of an example, and the function that tries it on one."""
-
-    name: str
-    text: str
-    arguments: dict[str, str]
-    tried_on: Callable[..., bool]
-
-    def __str__(self) -> str:
-        return "\n".join([f"{self.name}: {self.text}", *(f"    {k}: {v}" for k, v in self.arguments.items())])
-
-
-def holds(name: str, example: Mapping[str, Any]) -> bool:
-    """Whether the claim of that name is true of the example; a ValueError says what is wrong with an example."""
-    if name not in CLAIMS:
-        raise ValueError(f"there is no claim {name!r}; the claims are {', '.join(CLAIMS)}")
-    claim = CLAIMS[name]
-    expected = "; ".join(f"{key}: {what}" for key, what in claim.arguments.items())
-    if not isinstance(example, Mapping) or set(example) != set(claim.arguments):
-        found = sorted(map(str, example)) if isinstance(example, Mapping) else type(example).__name__
-        raise ValueError(f"an example for {name} is a dict with these keys: {expected}; found {found}")
-    try:
-        return claim.tried_on(**example)
-    except ValueError as error:
-        raise ValueError(f"{name}: {error} (expected {expected})") from None
 
 
 def order_needs_positions(x: Any, order: Any, Wq: Any, Wk: Any, Wv: Any) -> bool:
     """Whether the last output stays when the tokens before it change places: x [N, D], W* [L, D, D], causal."""
-    x = _tensor("x", x, 2)  # [N, D]
+    x = numbers("x", x, 2)  # [N, D]
     N, D = x.shape
     if N < 3:
         raise ValueError(f"x has {N} tokens, and needs three or more: two that change places, and the last one")
-    order = [_count("an entry of order", i, least=0) for i in _items("order", order)]
+    order = [count("an entry of order", i, least=0) for i in _items("order", order)]
     if sorted(order) != list(range(N - 1)):
         raise ValueError(f"order is {order}, which is no order of the {N - 1} tokens before the last")
-    Wq = _tensor("Wq", Wq, 3)  # [L, D, D]
+    Wq = numbers("Wq", Wq, 3)  # [L, D, D]
     L = len(Wq)
-    layers = [_tensor(name, W, 3, (L, D, D)) for name, W in (("Wq", Wq), ("Wk", Wk), ("Wv", Wv))]
+    layers = [numbers(name, W, 3, (L, D, D)) for name, W in (("Wq", Wq), ("Wk", Wk), ("Wv", Wv))]
     ends = []
     for tokens in (x, torch.cat([x[order], x[-1:]])):
         for q, k, v in zip(*layers, strict=True):
-            tokens = tokens + _attend(tokens @ q, tokens @ k, tokens @ v)
+            tokens = tokens + attend(tokens @ q, tokens @ k, tokens @ v, causal=True)
         ends.append(tokens[-1])  # [D]
-    return _equal(ends[0], ends[1], torch.stack(ends).abs().amax())
+    return equal(ends[0], ends[1], torch.stack(ends).abs().amax())
 
 
 def loss_reaches_every_word(logits: Any, labels: Any) -> bool:
     """Whether the loss of masked words has a gradient at every place: logits [N, V], labels [N], -100 not chosen."""
-    logits = _tensor("logits", logits, 2, largest=LARGEST_LOGIT)  # [N, V]
+    logits = numbers("logits", logits, 2, largest=LARGEST_LOGIT)  # [N, V]
     N, V = logits.shape
     if V < 2:
         raise ValueError("with one word there is nothing to guess: V must be 2 or more")
-    labels = [_count("a label", label, least=IGNORED) for label in _items("labels", labels)]
+    labels = [count("a label", label, least=IGNORED) for label in _items("labels", labels)]
     if len(labels) != N or any(label != IGNORED and not 0 <= label < V for label in labels):
         raise ValueError(f"labels are {N} numbers, each {IGNORED} or from 0 to {V - 1}")
     chosen = torch.tensor([label != IGNORED for label in labels])  # [N]
@@ -85,7 +65,7 @@ def loss_reaches_every_word(logits: Any, labels: Any) -> bool:
 
 def nucleus_keeps_most_words(probabilities: Any) -> bool:
     """Whether top-p with p = 0.9 keeps at least 90% of the words: probabilities [V]."""
-    p = _tensor("probabilities", probabilities, 1)  # [V]
+    p = numbers("probabilities", probabilities, 1)  # [V]
     if bool((p < 0).any()) or abs(float(p.sum()) - 1) > TOLERANCE:
         raise ValueError("these are no probabilities: they must be 0 or more, and their sum 1")
     ranked = p.sort(descending=True).values
@@ -98,8 +78,8 @@ def lower_perplexity_knows_better(
 ) -> bool:
     """Whether, of two models of one text, the one with the lower perplexity gives it the fewer bits per character."""
     a, b = _perplexity("perplexity_a", perplexity_a), _perplexity("perplexity_b", perplexity_b)
-    n, m = _count("tokens_a", tokens_a), _count("tokens_b", tokens_b)
-    characters = _count("characters", characters)
+    n, m = count("tokens_a", tokens_a), count("tokens_b", tokens_b)
+    characters = count("characters", characters)
     if max(n, m) > characters:
         raise ValueError(f"a text of {characters} characters has no {max(n, m)} tokens: each has one or more")
     bits = [count * math.log2(each) / characters for each, count in ((a, n), (b, m))]
@@ -113,11 +93,11 @@ def neighbours_tell_inference(document: Any, i: Any, j: Any) -> bool:
     """Whether two pairs of neighbours, at i and at j, agree in whether the first sentence implies the second."""
     sentences = []
     for place, sentence in enumerate(_items("document", document)):
-        stated = {_count(f"a fact of sentence {place}", fact, least=0) for fact in _items("a sentence", sentence)}
+        stated = {count(f"a fact of sentence {place}", fact, least=0) for fact in _items("a sentence", sentence)}
         if not stated:
             raise ValueError(f"sentence {place} states nothing: give it a fact or more")
         sentences.append(stated)
-    i, j = _count("i", i, least=0), _count("j", j, least=0)
+    i, j = count("i", i, least=0), count("j", j, least=0)
     if max(i, j) + 1 >= len(sentences):
         raise ValueError(f"sentence {max(i, j)} has no neighbour: the document has {len(sentences)} sentences")
     implied = [sentences[place + 1] <= sentences[place] for place in (i, j)]
@@ -126,51 +106,13 @@ def neighbours_tell_inference(document: Any, i: Any, j: Any) -> bool:
 
 def same_places_teach_as_much(fixed: Any, anew: Any) -> bool:
     """Whether masks that stay ask for as many different words as masks drawn anew: bool [N], and bool [E, N]."""
-    fixed = _mask("fixed", fixed, 1)  # [N]
-    anew = _mask("anew", anew, 2)  # [E, N]
+    fixed = mask("fixed", fixed, 1, true="chosen")  # [N]
+    anew = mask("anew", anew, 2, true="chosen")  # [E, N]
     if anew.shape[1] != len(fixed):
         raise ValueError(f"fixed has {len(fixed)} places and anew {anew.shape[1]}")
     if bool((anew.sum(1) != fixed.sum()).any()):
         raise ValueError("every epoch must choose as many places as `fixed` does, or the comparison is not fair")
     return bool(fixed.sum() >= anew.any(0).sum())
-
-
-def _attend(Q: Tensor, K: Tensor, V: Tensor) -> Tensor:
-    """One causal head: [N, D] each -> [N, D]."""
-    scores = Q @ K.T / math.sqrt(Q.shape[1])  # [N, N]
-    if not bool((scores.abs() <= LARGEST_SCORE).all()):
-        raise ValueError(f"scores beyond {LARGEST_SCORE:g} leave everything to rounding: choose smaller numbers")
-    later = torch.ones_like(scores, dtype=torch.bool).triu(1)
-    return scores.masked_fill(later, -math.inf).softmax(-1) @ V
-
-
-def _equal(a: Tensor, b: Tensor, size: Tensor) -> bool:
-    return bool((a - b).abs().amax() <= TOLERANCE * size.clamp(min=1e-30))
-
-
-def _tensor(
-    name: str, value: Any, axes: int, shape: tuple[int, ...] | None = None, largest: float = LARGEST_ENTRY
-) -> Tensor:
-    """The argument as a float64 tensor of the expected shape and of ordinary size."""
-    try:
-        found = torch.as_tensor(value).detach().to("cpu", torch.float64)
-    except (TypeError, ValueError, RuntimeError):
-        raise ValueError(f"{name} is a {type(value).__name__} that is no tensor of numbers") from None
-    if found.ndim != axes or (shape is not None and tuple(found.shape) != shape):
-        wanted = list(shape) if shape is not None else f"{axes} axes"
-        raise ValueError(f"{name} has shape {list(found.shape)}, not {wanted}")
-    if 0 in found.shape or max(found.shape) > LARGEST_AXIS:
-        raise ValueError(f"{name} has shape {list(found.shape)}: every axis must be from 1 to {LARGEST_AXIS}")
-    if not bool((found.abs() <= largest).all()):
-        raise ValueError(f"{name} has entries that are NaN or larger than {largest:g}")
-    return found
-
-
-def _mask(name: str, value: Any, axes: int) -> Tensor:
-    found = _tensor(name, value, axes)
-    if not bool(((found == 0) | (found == 1)).all()):
-        raise ValueError(f"{name} is no mask: its entries must be True (chosen) or False")
-    return found.bool()
 
 
 def _items(name: str, value: Any) -> list[Any]:
@@ -191,18 +133,6 @@ def _perplexity(name: str, value: Any) -> float:
         raise ValueError(f"{name} is a {type(value).__name__}, not a number") from None
     if not 1 <= found <= LARGEST_ENTRY:
         raise ValueError(f"{name} = {value} is no perplexity: those are 1 or more (here up to {LARGEST_ENTRY:g})")
-    return found
-
-
-def _count(name: str, value: Any, least: int = 1) -> int:
-    """The argument as an int: a Python number or a 0-dim tensor without a fraction."""
-    try:
-        found = int(value)
-        whole = bool(value == found)
-    except (TypeError, ValueError, RuntimeError, OverflowError):
-        raise ValueError(f"{name} is a {type(value).__name__}, not a whole number") from None
-    if not whole or found < least:
-        raise ValueError(f"{name} = {value} is not a whole number from {least} on")
     return found
 
 
@@ -270,3 +200,8 @@ CLAIMS: dict[str, Claim] = {
         ),
     )
 }
+
+
+def holds(name: str, example: Mapping[str, Any]) -> bool:
+    """Whether the claim of that name is true of the example; a ValueError says what is wrong with an example."""
+    return holds_among(CLAIMS, name, example)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -66,10 +65,3 @@ def trained_parts(
             if (other == name or other.endswith(f".{name}")) and new.shape == value.shape:
                 found[part] = found.get(part, False) or not torch.equal(new, value)
     return found
-
-
-def starts_from(
-    fine_tune: Callable[..., Any], berts: Sequence[nn.Module], examples: Any, labels: Tensor
-) -> list[Tensor]:
-    """The logits after one tiny step from each of several models."""
-    return [fine_tune(bert, tuple(examples), labels, 2, steps=1, rate=1e-9)(*examples).detach() for bert in berts]

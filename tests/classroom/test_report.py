@@ -13,8 +13,8 @@ import pytest
 from autograder.builder.notebooks import student_cells
 from autograder.classroom.handed import MOST, handed_in
 from autograder.classroom.report import render
-from autograder.classroom.similarity import fingerprints, near_groups, shape, similar_pairs
-from autograder.classroom.suspicion import look, odd_things
+from autograder.classroom.similarity import fingerprints, near_groups, rare_pairs, shape
+from autograder.classroom.suspicion import look
 from autograder.grading.collect import Handin
 from autograder.grading.journal import Outcome
 from autograder.grading.outputs import report_of
@@ -78,7 +78,7 @@ def test_copies_stand_out_and_common_answers_do_not(homework: Homework) -> None:
 
     texts = {f"student{i}": work(i) for i in range(12)}
     texts["copy"] = texts["student3"].replace("x", "value").replace("twice(", "twice(  ")
-    first = similar_pairs(texts, homework)[0]
+    first = rare_pairs(fingerprints(texts, homework))[0]
     assert {first.left, first.right} == {"copy", "student3"} and first.share > 0.8
 
 
@@ -147,7 +147,7 @@ def test_the_shape_of_code_is_the_same_for_other_names_strings_comments_and_layo
 
 def test_ordinary_answers_raise_no_suspicion() -> None:
     ordinary = "import torch\ntorch.backends.cudnn.deterministic = True\ndef f(x):\n    return torch.softmax(x, -1)"
-    assert odd_things(ordinary) == [] and odd_things("not python (") == []
+    assert look({"": ordinary})[0] == [] and look({"": "not python ("})[0] == []
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ def test_ordinary_answers_raise_no_suspicion() -> None:
     ],
 )
 def test_patches_are_seen_behind_any_name(code: str) -> None:
-    assert [told.split()[0] for told in odd_things(code)] == ["replaces"]
+    assert [told.split()[0] for told in look({"": code})[0]] == ["replaces"]
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ def test_patches_are_seen_behind_any_name(code: str) -> None:
     ],
 )
 def test_work_out_of_sight_is_seen(code: str) -> None:
-    assert odd_things(code)
+    assert look({"": code})[0]
 
 
 def test_no_journal_is_a_clear_sentence(tmp_path: Path) -> None:
