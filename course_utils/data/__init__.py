@@ -10,7 +10,8 @@ from course_utils.data.files import DataError
 from course_utils.data.image_files import cifar10, read_idx
 from course_utils.data.images import Images, digits8, mnist5k
 from course_utils.data.numbers_in_words import LANGUAGES, number_words
-from course_utils.data.pairs import Pair, multi30k, read_pairs, split_pairs, tokenise
+from course_utils.data.pairs import Pair, multi30k, multi30k_texts, read_pairs, split_pairs, tokenise
+from course_utils.data.subwords import Subwords
 from course_utils.data.vocabulary import BOS, EOS, PAD, UNK, Vocabulary
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "DownloadError",
     "Images",
     "Pair",
+    "Subwords",
     "Vocabulary",
     "cifar10",
     "digits8",
@@ -30,6 +32,7 @@ __all__ = [
     "download_set",
     "mnist5k",
     "multi30k",
+    "multi30k_texts",
     "number_words",
     "read_idx",
     "read_pairs",

@@ -13,7 +13,7 @@ from course_utils.notebook.bars import progress_of_bytes
 
 BLOCK = 1 << 16
 
-# Where the sets of images can be had: the address of the folder, and the SHA-256 of each file.
+# Where larger sets can be had: the address of the folder, and the SHA-256 of each file.
 SETS = {
     "mnist": (
         "https://ossci-datasets.s3.amazonaws.com/mnist",
@@ -36,6 +36,17 @@ SETS = {
     "cifar10": (
         "https://www.cs.toronto.edu/~kriz",
         {"cifar-10-binary.tar.gz": "c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd"},
+    ),
+    "multi30k": (
+        "https://raw.githubusercontent.com/multi30k/dataset/master/data/task1/raw",
+        {
+            "train.en.gz": "d79cfa999dd4c51d2cb42499b6796d5a882c3a8a961923c25a898c90f8bbd56f",
+            "train.de.gz": "726e39b2fa9eb9ffb6dc763fb35a179f80fae06ffc5d28b6ace5faa883de28a6",
+            "val.en.gz": "14f7d25ddd868909a9213e361768460edcacdd6ab9d1e77b92560dc10c10dc28",
+            "val.de.gz": "f0cba2f995189cf5770f29a8a9a537a3ad3f51657ad873405082ff6863a5e75a",
+            "test_2016_flickr.en.gz": "611d361c6334bc7246101d48097c13cf5c4413c5befc793cc629934359d532d9",
+            "test_2016_flickr.de.gz": "9204244e408ccb38d2a55cfcd344df15005fc42a07a6e55ca6c52b6ababb8cc8",
+        },
     ),
 }
 
@@ -80,9 +91,10 @@ def download(url: str, path: str | Path, sha256: str, *, attempts: int = 3, time
 
 
 def download_set(name: str, folder: str | Path, address: str | None = None) -> Path:
-    """Fetch the files of "mnist", "fashion-mnist" or "cifar10" to `folder`/`name` and return that folder.
+    """Fetch the files of "mnist", "fashion-mnist", "cifar10" or "multi30k" to `folder`/`name` and return that folder.
 
-    `read_idx` and `cifar10` read it. Hosts of such sets come and go: `address` is another one with the same files.
+    `read_idx`, `cifar10` and `multi30k` read it. Hosts of such sets come and go: `address` is another one with the same
+    files.
     """
     if name not in SETS:
         raise ValueError(f"download_set knows {', '.join(SETS)}, not {name!r}")

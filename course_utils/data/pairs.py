@@ -68,13 +68,23 @@ def multi30k(folder: str | Path, source: str = "de", target: str = "en") -> dict
     return {split: _parallel(folder, names, source, target) for split, names in SPLITS.items()}
 
 
+def multi30k_texts(folder: str | Path, source: str = "en", target: str = "de") -> dict[str, list[tuple[str, str]]]:
+    """The same splits as sentences, as they were written: for pieces of words, and for scores that can be compared."""
+    return {split: _sentences(Path(folder), names, source, target) for split, names in SPLITS.items()}
+
+
 def _parallel(folder: Path, names: Sequence[str], source: str, target: str) -> list[Pair]:
+    pairs = [(tokenise(a), tokenise(b)) for a, b in _sentences(folder, names, source, target)]
+    return [pair for pair in pairs if all(pair)]
+
+
+def _sentences(folder: Path, names: Sequence[str], source: str, target: str) -> list[tuple[str, str]]:
     paths = [find(folder, [f"{name}.{language}" for name in names], "Multi30k") for language in (source, target)]
     sides = [_lines(path) for path in paths]
     if len(sides[0]) != len(sides[1]):
         counts = " and ".join(f"{path.name} {len(lines)}" for path, lines in zip(paths, sides, strict=True))
         raise DataError(f"{folder}: line i of one file translates line i of the other, but the lines are {counts}")
-    pairs = [(tokenise(a), tokenise(b)) for a, b in zip(*sides, strict=True)]
+    pairs = [(a.strip(), b.strip()) for a, b in zip(*sides, strict=True)]
     return [pair for pair in pairs if all(pair)]
 
 

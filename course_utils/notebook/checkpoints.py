@@ -73,6 +73,11 @@ def read_note(path: str | Path) -> str:
     return _read(Path(path))[1].get("note", "")
 
 
+def read_step(path: str | Path) -> int:
+    """The step that was saved with the checkpoint."""
+    return int(_parsed(Path(path), _read(Path(path))[1], "step", 0))
+
+
 def _plain(model: nn.Module) -> nn.Module:
     """The model inside torch.compile's wrapper, which would put its own prefix before every name."""
     inner = getattr(model, "_orig_mod", model)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import nn
 
-from course_utils.notebook.checkpoints import load_checkpoint, save_checkpoint
+from course_utils.notebook.checkpoints import load_checkpoint, read_step, save_checkpoint
 from course_utils.notebook.training import Curves
 
 
@@ -21,14 +22,15 @@ class TrainingRun:
     """
 
     best: float | None  # the best score so far
+    facts: dict[str, float]  # what else a run must remember when it goes on
 
     def __init__(self, folder: str | Path, checkpoint: str | Path, anew: bool = False) -> None:
         self.folder, self.checkpoint = Path(folder), Path(checkpoint)
-        self.curves, self.best, self.finished = Curves(), None, False
+        self.curves, self.best, self.finished, self.facts = Curves(), None, False, {}
         told = self._read() if self.checkpoint.is_file() and not anew else {}
         if told:
             self.curves.steps, self.curves.values = told["steps"], told["values"]
-            self.best, self.finished = told["best"], told["finished"]
+            self.best, self.finished, self.facts = told["best"], told["finished"], told.get("facts", {})
         elif self.folder.is_dir():
             for file in self.folder.glob("*.safetensors"):
                 file.unlink()  # of an earlier run
@@ -41,6 +43,25 @@ class TrainingRun:
     def resume(self, model: nn.Module, optimizer: torch.optim.Optimizer) -> int:
         """Fill both from the latest state, if there is one; the number of steps that were made."""
         return load_checkpoint(self.latest, model, optimizer) if self.latest.is_file() else 0
+
+    def mark(self) -> None:
+        """Remember the latest state as the place from which a longer run can begin."""
+        if self.latest.is_file():
+            (self.folder / "longer.safetensors").write_bytes(self.latest.read_bytes())
+
+    def reopen(self) -> None:
+        """Go back to the marked place, if there is one; what was measured after it is forgotten."""
+        marked = self.folder / "longer.safetensors"
+        if not marked.is_file():
+            return
+        os.replace(marked, self.latest)
+        last, self.finished = read_step(self.latest), False
+        for name, steps in self.curves.steps.items():
+            kept = [i for i, step in enumerate(steps) if step <= last]
+            self.curves.steps[name] = [steps[i] for i in kept]
+            self.curves.values[name] = [self.curves.values[name][i] for i in kept]
+        self.facts = {name: self.curves.values[name][-1] for name in self.facts if self.curves.values.get(name)}
+        self.best = max(self.curves.values.get("score", []), default=None)
 
     def look(self, score: float, model: nn.Module) -> None:
         """Keep the model as the best if its score is not below any before, and write down the curves."""
@@ -74,11 +95,12 @@ class TrainingRun:
         """What was written down about the run; nothing if that cannot be read."""
         try:
             told = json.loads((self.folder / "history.json").read_text(encoding="utf-8"))
-            return told if set(told) == {"steps", "values", "best", "finished"} else {}
+            return told if {"steps", "values", "best", "finished"} <= set(told) else {}
         except (OSError, ValueError):
             return {}
 
     def _write(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
         told = {"steps": self.curves.steps, "values": self.curves.values, "best": self.best, "finished": self.finished}
+        told |= {"facts": self.facts}
         (self.folder / "history.json").write_text(json.dumps(told), encoding="utf-8")

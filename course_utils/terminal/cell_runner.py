@@ -26,7 +26,7 @@ Say = Callable[[Mapping[str, Any]], None]
 
 def run_steps(steps: Sequence[Mapping[str, Any]], say: Say, tests: Path = Path("tests")) -> None:
     """Run the steps: `{"cell": 5, "source": ...}` or `{"check": "q1_1"}`; a failing one does not stop the next."""
-    shell = _shell()
+    shell = quiet_shell()
     if any("import torch" in step.get("source", "") for step in steps):
         with contextlib.suppress(ImportError):
             importlib.import_module("torch")  # seconds, which are not to count as the first cell's
@@ -36,7 +36,7 @@ def run_steps(steps: Sequence[Mapping[str, Any]], say: Say, tests: Path = Path("
         if "cell" in step:
             result = shell.run_cell(step["source"])
             error = result.error_before_exec or result.error_in_exec
-            say({"cell": step["cell"], "error": "" if error is None else _told(error, shell)})
+            say({"cell": step["cell"], "error": "" if error is None else error_in_words(error, shell)})
         elif not _check(step["check"], tests, shell.user_ns, say):
             open_questions.append(step["check"])
     for question in open_questions:  # perhaps answered in a cell below the check
@@ -61,7 +61,7 @@ def _check(question: str, tests: Path, names: dict[str, Any], say: Say) -> bool:
     return report.status != "not answered"
 
 
-def _shell() -> Any:
+def quiet_shell() -> Any:
     """What runs cells in a notebook, without the notebook's server and without a history."""
     with without_slow_imports():
         import otter.test_files  # noqa: F401  seconds, which are not to count as the first check's
@@ -76,7 +76,7 @@ def _shell() -> Any:
     return Shell.instance(config=Config({"HistoryManager": {"enabled": False}}))
 
 
-def _told(error: BaseException, shell: Any) -> str:
+def error_in_words(error: BaseException, shell: Any) -> str:
     """The error in a line, and the line of the cell that raised it."""
     text = f"{type(error).__name__}: {error.msg if isinstance(error, SyntaxError) else error}"
     if isinstance(error, SyntaxError):

@@ -16,6 +16,7 @@ from course_utils.terminal.completion import SHELLS, completion_script, offer
 from course_utils.terminal.refusals import Refusal
 
 OK, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+FETCHED = ("mnist", "fashion-mnist", "cifar10", "multi30k")  # the sets of course_utils.data.fetch
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -77,11 +78,32 @@ def _parser() -> argparse.ArgumentParser:
     submit.add_argument("--json", action="store_true", help="print what was packed and the warnings as JSON")
 
     data = _command(
-        commands, "data", _data, "tell where published weights are, and whether your copy is whole", "course data gpt2"
-    )
-    data.add_argument("name", choices=["gpt2"])
-    data.add_argument("--folder", type=Path, default=Path(), metavar="DIR", help="where they lie (default: here)")
+        commands, "data", _data, "fetch a data set and check it, or tell where published weights are",
+        "course data multi30k",
+    )  # fmt: skip
+    data.add_argument("name", choices=["gpt2", *FETCHED])
+    data.add_argument("--folder", type=Path, default=Path(), metavar="DIR", help="where it lies (default: here)")
+    data.add_argument("--url", metavar="ADDRESS", help="another address that has the same files")
     data.add_argument("--json", action="store_true", help="print what is found as JSON")
+
+    train = _command(
+        commands, "train", _train, "train your model on a real corpus, for minutes or hours; a stopped run goes on",
+        "course train hw4 --corpus multi30k --minutes 60",
+    )  # fmt: skip
+    _add_notebook(train)
+    train.add_argument("--corpus", choices=["multi30k"], default="multi30k", help="default: %(default)s")
+    train.add_argument("--folder", type=Path, metavar="DIR", help="where it lies (default: what `course data` fetched)")
+    train.add_argument("--out", type=Path, metavar="DIR", help="files of the run (default: hw4_captions, beside it)")
+    train.add_argument("--recipe", choices=["cpu", "gpu", "smoke"], help="sizes (default: by the device)")
+    length = train.add_mutually_exclusive_group(required=True)
+    length.add_argument("--steps", type=int, metavar="N", help="so many steps")
+    length.add_argument("--minutes", type=float, metavar="M", help="so long, the looks included")
+    train.add_argument("--device", help="cpu, cuda or mps (default: the best one here)")
+    train.add_argument("--threads", type=int, default=0, metavar="N", help="of the processor (default: all)")
+    train.add_argument("--seed", type=int, default=0, help="another run (default: 0)")
+    train.add_argument("--beam", type=int, default=0, metavar="K", help="score a beam of this width too")
+    train.add_argument("--compile", action="store_true", help="by torch.compile: slower to begin, faster on a GPU")
+    train.add_argument("--anew", action="store_true", help="begin again where a run is there already")
 
     completion = _command(
         commands, "completion", _completion, "print a script that lets your shell complete these commands",
@@ -211,6 +233,8 @@ def _submit(options: argparse.Namespace) -> int:
 
 
 def _data(options: argparse.Namespace) -> int:
+    if options.name in FETCHED:
+        return _fetch(options)
     try:
         found = importlib.import_module("course_utils.hw6.gpt2_file")  # by name: other homeworks come without it
     except ModuleNotFoundError:
@@ -221,6 +245,27 @@ def _data(options: argparse.Namespace) -> int:
     else:
         print(*told, sep="\n")
     return OK if whole else FAILED
+
+
+def _fetch(options: argparse.Namespace) -> int:
+    from course_utils.data.fetch import DownloadError, download_set
+
+    try:
+        folder = download_set(options.name, options.folder, options.url)
+    except DownloadError as error:
+        raise Refusal(str(error)) from None
+    if options.json:
+        _print_json({"ready": True, "told": [str(folder)]})
+    else:
+        print(f"{folder}: all files are there, and whole.")
+    return OK
+
+
+def _train(options: argparse.Namespace) -> int:
+    from course_utils.terminal.find_work import find_work
+    from course_utils.terminal.train import train
+
+    return train(find_work(options.homework, Path()), options)
 
 
 def _completion(options: argparse.Namespace) -> int:
