@@ -16,6 +16,13 @@ from course_utils.terminal.completion import SHELLS, completion_script, offer
 from course_utils.terminal.refusals import Refusal
 
 OK, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+DATA = {  # what `course data` knows: the room, the module and the function that tells about it
+    "cifar10": ("hw5", "image_sets", "tell_cifar10"),
+    "fashion": ("hw5", "image_sets", "tell_fashion"),
+    "gpt2": ("hw6", "gpt2_file", "tell_gpt2"),
+    "siglip": ("hw5", "published_files", "tell_siglip"),
+    "vit": ("hw5", "published_files", "tell_vit"),
+}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -77,9 +84,10 @@ def _parser() -> argparse.ArgumentParser:
     submit.add_argument("--json", action="store_true", help="print what was packed and the warnings as JSON")
 
     data = _command(
-        commands, "data", _data, "tell where published weights are, and whether your copy is whole", "course data gpt2"
-    )
-    data.add_argument("name", choices=["gpt2"])
+        commands, "data", _data, "tell where published weights are, fetch sets of images, see whether a copy is whole",
+        "course data gpt2",
+    )  # fmt: skip
+    data.add_argument("name", choices=[*DATA])
     data.add_argument("--folder", type=Path, default=Path(), metavar="DIR", help="where they lie (default: here)")
     data.add_argument("--json", action="store_true", help="print what is found as JSON")
 
@@ -211,11 +219,12 @@ def _submit(options: argparse.Namespace) -> int:
 
 
 def _data(options: argparse.Namespace) -> int:
+    room, module, function = DATA[options.name]
     try:
-        found = importlib.import_module("course_utils.hw6.gpt2_file")  # by name: other homeworks come without it
+        found = importlib.import_module(f"course_utils.{room}.{module}")  # by name: other homeworks come without it
     except ModuleNotFoundError:
-        raise Refusal("This copy of the course has no homework 6: unpack that one, and ask there.") from None
-    whole, told = found.tell_gpt2(options.folder)
+        raise Refusal(f"This copy of the course has no homework {room[2:]}: unpack that one, and ask there.") from None
+    whole, told = getattr(found, function)(options.folder)
     if options.json:
         _print_json({"ready": whole, "told": told})
     else:
