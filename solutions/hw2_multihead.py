@@ -986,6 +986,69 @@ with after("q2_7"):
         alt="Work per new token against length: without a cache far above, and growing much faster.",
     )
 
+# %% [markdown]
+# **By the clock.** FLOPs are what has to be done; seconds and bytes are what a machine makes of it, and the two need not
+# agree. Three ways to the outputs of a text of 256 tokens, at $D = 256$ with eight heads: **prefill**, the whole text in
+# one causal call, as a chat model reads your question; **decode**, token after token with your cache, as it writes its
+# answer; and token after token **all over again**. The cell takes them in turns on one thread, and shows FLOPs, time and
+# memory at its fullest, all as ratios to prefill. Predict before you look: decode has fewer FLOPs than prefill, since its
+# queries never meet later keys. Is it faster? And which of the three needs the most memory?
+#
+# <details><summary>What ours did</summary>
+#
+# Decode had 0.83 times the FLOPs of prefill and took 3 to 6 times the time, on a busy machine: 256 calls with one row each
+# start every product 256 times and read all weights of the layer 256 times, and what is read is used for a single row.
+# (On a GPU the gap is wider still. Whoever serves a chat model therefore decodes for many users at once.) Its memory was
+# 0.13 times prefill's: one row of weights per head at a time, and not 256. All over again had 114 times the FLOPs and took
+# 88 to 106 times the time, and no more memory than prefill, since each call gives back what it took.
+#
+# </details>
+
+# %% tags=["plot"]
+from course_utils.notebook.clock import in_turns, peak_bytes
+
+with after("q2_7", what="measurement"), torch.no_grad():
+    seed_everything(7)
+    mha, x = MultiHeadAttention(256, 8).eval(), torch.randn(1, 256, 256)
+
+    def all_over_again():
+        """One call for each length, of which only the last row is wanted."""
+        for t in range(1, x.shape[1] + 1):
+            mha(x[:, :t], x[:, :t], x[:, :t], causal=True)
+
+    ways = {"prefill": lambda: mha(x, x, x, causal=True), "decode": lambda: decode_stepwise(cached_step, KVCache, mha, x),
+            "all over again": all_over_again}
+    seconds = in_turns(ways)
+    found = {way: (count_work(call)["flops"], seconds[way], peak_bytes(call)) for way, call in ways.items()}
+    for way, measures in found.items():
+        ratios = [mine / other for mine, other in zip(measures, found["prefill"], strict=True)]
+        print(f"{way:15} {ratios[0]:7.2f} times the FLOPs {ratios[1]:7.1f} times the time {ratios[2]:6.2f} times the memory")
+
+# %% [markdown]
+# **What the fused kernel does.** `F.scaled_dot_product_attention` is ruled out in @q2_2, because it is the answer; outside
+# of such answers you may use it, and in real work you should. It computes what your `attention` computes, in one kernel: it
+# takes a block of queries and walks over the keys block by block, and for each query it carries along the largest score so
+# far, the sum of the exponentials and the sum of the values, and rescales the sums whenever a larger score turns up. So it
+# never writes down the $T \times S$ weights, and the numbers stay in the processor's fast memory. The price: it has no
+# weights to return. That is also why a layer that returns them, yours or `nn.MultiheadAttention` with `need_weights=True`,
+# cannot use it. How much does that save at 1,024 tokens and eight heads of width 32?
+#
+# <details><summary>What ours did</summary>
+#
+# The numbers agree to rounding. The given `attention` took 6.8 times the time and 132 times the memory: 143 MB at its
+# fullest (scores, weights and what lies between them have 34 MB each), against 1 MB, which is little more than the output.
+#
+# </details>
+
+# %% tags=["plot"]
+with torch.no_grad():
+    q, k, v = torch.randn(3, 1, 8, 1024, 32)
+    ways = {"attention": lambda: attention(q, k, v), "fused": lambda: F.scaled_dot_product_attention(q, k, v)}
+    gap = (ways["attention"]()[0] - ways["fused"]()).abs().max()
+    seconds, memory = in_turns(ways), {way: peak_bytes(call) for way, call in ways.items()}
+    print(f"largest difference {gap:.0e}; the given attention takes {seconds['attention'] / seconds['fused']:.1f} times the time "
+          f"and {memory['attention'] / memory['fused']:.0f} times the memory of the fused kernel")
+
 # %% [markdown] question="q2_8" sources="004/12.10"
 # ### Linear attention
 #

@@ -16,7 +16,15 @@ from course_utils.terminal.completion import SHELLS, completion_script, offer
 from course_utils.terminal.refusals import Refusal
 
 OK, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
-FETCHED = ("mnist", "fashion-mnist", "cifar10", "multi30k")  # the sets of course_utils.data.fetch
+DATA = {  # what `course data` knows: the room, the module and the function that tells about it
+    "cifar10": ("hw5", "image_sets", "tell_cifar10"),
+    "fashion": ("hw5", "image_sets", "tell_fashion"),
+    "gpt2": ("hw6", "gpt2_file", "tell_gpt2"),
+    "multi30k": ("hw4", "captions", "tell_multi30k"),
+    "siglip": ("hw5", "published_files", "tell_siglip"),
+    "vit": ("hw5", "published_files", "tell_vit"),
+}
+FETCHED = ("cifar10", "fashion", "multi30k")  # the others one fetches by hand
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -81,7 +89,7 @@ def _parser() -> argparse.ArgumentParser:
         commands, "data", _data, "fetch a data set and check it, or tell where published weights are",
         "course data multi30k",
     )  # fmt: skip
-    data.add_argument("name", choices=["gpt2", *FETCHED])
+    data.add_argument("name", choices=[*DATA])
     data.add_argument("--folder", type=Path, default=Path(), metavar="DIR", help="where it lies (default: here)")
     data.add_argument("--url", metavar="ADDRESS", help="another address that has the same files")
     data.add_argument("--json", action="store_true", help="print what is found as JSON")
@@ -233,32 +241,19 @@ def _submit(options: argparse.Namespace) -> int:
 
 
 def _data(options: argparse.Namespace) -> int:
-    if options.name in FETCHED:
-        return _fetch(options)
+    if options.url and options.name not in FETCHED:
+        raise Refusal(f"{options.name} is fetched by hand: without --url this command tells from where.")
+    room, module, function = DATA[options.name]
     try:
-        found = importlib.import_module("course_utils.hw6.gpt2_file")  # by name: other homeworks come without it
+        found = importlib.import_module(f"course_utils.{room}.{module}")  # by name: other homeworks come without it
     except ModuleNotFoundError:
-        raise Refusal("This copy of the course has no homework 6: unpack that one, and ask there.") from None
-    whole, told = found.tell_gpt2(options.folder)
+        raise Refusal(f"This copy of the course has no homework {room[2:]}: unpack that one, and ask there.") from None
+    whole, told = getattr(found, function)(options.folder, *([options.url] if options.url else []))
     if options.json:
         _print_json({"ready": whole, "told": told})
     else:
         print(*told, sep="\n")
     return OK if whole else FAILED
-
-
-def _fetch(options: argparse.Namespace) -> int:
-    from course_utils.data.fetch import DownloadError, download_set
-
-    try:
-        folder = download_set(options.name, options.folder, options.url)
-    except DownloadError as error:
-        raise Refusal(str(error)) from None
-    if options.json:
-        _print_json({"ready": True, "told": [str(folder)]})
-    else:
-        print(f"{folder}: all files are there, and whole.")
-    return OK
 
 
 def _train(options: argparse.Namespace) -> int:
