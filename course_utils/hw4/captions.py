@@ -117,12 +117,21 @@ def score(outputs: Sequence[str], references: Sequence[str]) -> tuple[float, str
     return float(found.score), str(metric.get_signature())
 
 
-def train(
+def train(names: Mapping[str, Any], **options: Any) -> int:
+    """`train_captions` for the terminal: what came of it is in files."""
+    train_captions(names, **options)
+    return 0
+
+
+def train_captions(
     names: Mapping[str, Any], folder: str, out: str, recipe: str = "", steps: int | None = None,
     minutes: float | None = None, threads: int = 0, device: str | None = None, seed: int = 0, beam: int = 0,
     compiled: bool = False, anew: bool = False,
-) -> int:  # fmt: skip
-    """Train the notebook's model on captions into the folder `out`, or go on with the run there; then score it."""
+) -> TrainingRun:  # fmt: skip
+    """Train a notebook's model on captions into the folder `out`, or go on with the run there; then score it.
+
+    `names` are the student's: `globals()` in the notebook.
+    """
     if threads:
         torch.set_num_threads(threads)
     place, home = pick_device(device), Path(out)
@@ -165,7 +174,7 @@ def train(
     (home / "report.json").write_text(json.dumps(told, indent=2) + "\n", encoding="utf-8")
     draw(run, home / "curve.png")
     print(f"{home}: report.json, curve.png, test.greedy.txt, best.safetensors")
-    return 0
+    return run
 
 
 def draw(run: TrainingRun, path: Path) -> None:

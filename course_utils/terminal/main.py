@@ -105,6 +105,16 @@ def _parser() -> argparse.ArgumentParser:
     train.add_argument("--compile", action="store_true", help="by torch.compile: slower to begin, faster on a GPU")
     train.add_argument("--anew", action="store_true", help="begin again where a run is there already")
 
+    gpu = _command(
+        commands, "gpu-check", _gpu_check, "hold your GPU against your processor, with your answers",
+        "course gpu-check",
+    )  # fmt: skip
+    _take_homework(gpu, "default: every homework here and one folder below", nargs="*")
+    gpu.add_argument("--device", help="cuda, cuda:1, mps, or cpu to try the command (default: the GPU here)")
+    gpu.add_argument("--no-compile", action="store_true", help="leave torch.compile out")
+    gpu.add_argument("--out", type=Path, default=Path("gpu-report.json"), metavar="FILE", help="default: %(default)s")
+    gpu.add_argument("--json", action="store_true", help="print the report as JSON")
+
     completion = _command(
         commands, "completion", _completion, "print a script that lets your shell complete these commands",
         'eval "$(course completion bash)"',
@@ -266,6 +276,22 @@ def _train(options: argparse.Namespace) -> int:
     from course_utils.terminal.train import train
 
     return train(find_work(options.homework, Path()), options)
+
+
+def _gpu_check(options: argparse.Namespace) -> int:
+    from course_utils.terminal.find_work import find_all, find_work
+    from course_utils.terminal.gpu_check import gpu_check
+
+    here = Path()
+    works = [find_work(wanted, here) for wanted in options.homework] or find_all(here)
+    report = gpu_check(works, options.device, compiled=not options.no_compile)
+    options.out.write_text(json.dumps(report.as_json(), indent=2) + "\n", encoding="utf-8")
+    if options.json:
+        _print_json(report.as_json())
+    else:
+        print(report)
+        print(f"{report.verdict} The report to send in: {options.out}")
+    return OK if report.is_well else FAILED
 
 
 def _completion(options: argparse.Namespace) -> int:
