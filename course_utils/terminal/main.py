@@ -10,6 +10,7 @@ import shutil
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import ModuleType
 
 from course_utils.terminal.check import LIMIT
 from course_utils.terminal.completion import SHELLS, completion_script, offer
@@ -245,10 +246,7 @@ def _submit(options: argparse.Namespace) -> int:
 def _data(options: argparse.Namespace) -> int:
     if options.name in FETCHED:
         return _fetch(options)
-    try:
-        found = importlib.import_module("course_utils.hw6.gpt2_file")  # by name: other homeworks come without it
-    except ModuleNotFoundError:
-        raise Refusal("This copy of the course has no homework 6: unpack that one, and ask there.") from None
+    found = _optional("course_utils.hw6.gpt2_file", "homework 6: unpack that one, and ask there")
     whole, told = found.tell_gpt2(options.folder)
     if options.json:
         _print_json({"ready": whole, "told": told})
@@ -258,11 +256,10 @@ def _data(options: argparse.Namespace) -> int:
 
 
 def _fetch(options: argparse.Namespace) -> int:
-    from course_utils.data.fetch import DownloadError, download_set
-
+    fetch = _optional("course_utils.data.fetch", "data sets to fetch")
     try:
-        folder = download_set(options.name, options.folder, options.url)
-    except DownloadError as error:
+        folder = fetch.download_set(options.name, options.folder, options.url)
+    except (OSError, ValueError) as error:  # not to be had, or no address
         raise Refusal(str(error)) from None
     if options.json:
         _print_json({"ready": True, "told": [str(folder)]})
@@ -280,11 +277,11 @@ def _train(options: argparse.Namespace) -> int:
 
 def _gpu_check(options: argparse.Namespace) -> int:
     from course_utils.terminal.find_work import find_all, find_work
-    from course_utils.terminal.gpu_check import gpu_check
 
+    gpu = _optional("course_utils.terminal.gpu_check", "models for a GPU")
     here = Path()
     works = [find_work(wanted, here) for wanted in options.homework] or find_all(here)
-    report = gpu_check(works, options.device, compiled=not options.no_compile)
+    report = gpu.gpu_check(works, options.device, compiled=not options.no_compile)
     options.out.write_text(json.dumps(report.as_json(), indent=2) + "\n", encoding="utf-8")
     if options.json:
         _print_json(report.as_json())
@@ -297,6 +294,14 @@ def _gpu_check(options: argparse.Namespace) -> int:
 def _completion(options: argparse.Namespace) -> int:
     print(completion_script(_parser(), options.shell), end="")
     return OK
+
+
+def _optional(module: str, what: str) -> ModuleType:
+    """A module that not every copy of the course has, by name, so that it is not packed where nothing else needs it."""
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError:
+        raise Refusal(f"This copy of the course has no {what}.") from None
 
 
 def _homeworks() -> list[str]:
