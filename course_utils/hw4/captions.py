@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from course_utils.data.fetch import DownloadError, download_set
+from course_utils.data.fetch import download_set
 from course_utils.data.pairs import multi30k_texts
 from course_utils.data.subwords import Subwords
 from course_utils.data.token_batches import token_batches
@@ -38,7 +38,7 @@ def tell_multi30k(folder: Path, address: str | None = None) -> tuple[bool, list[
     """Multi30k, 2 MB, fetched where it is not there: whether it is whole now, and what to say about it."""
     try:
         place = download_set("multi30k", folder, address)
-    except DownloadError as error:
+    except (OSError, ValueError) as error:  # not to be had, or no address
         return False, [str(error)]
     return True, [f"{place}: all files are there, and whole.", "`course train hw4` trains on it."]
 
@@ -127,12 +127,21 @@ def score(outputs: Sequence[str], references: Sequence[str]) -> tuple[float, str
     return float(found.score), str(metric.get_signature())
 
 
-def train(
+def train(names: Mapping[str, Any], **options: Any) -> int:
+    """`train_captions` for the terminal: what came of it is in files."""
+    train_captions(names, **options)
+    return 0
+
+
+def train_captions(
     names: Mapping[str, Any], folder: str, out: str, recipe: str = "", steps: int | None = None,
     minutes: float | None = None, threads: int = 0, device: str | None = None, seed: int = 0, beam: int = 0,
     compiled: bool = False, anew: bool = False,
-) -> int:  # fmt: skip
-    """Train the notebook's model on captions into the folder `out`, or go on with the run there; then score it."""
+) -> TrainingRun:  # fmt: skip
+    """Train a notebook's model on captions into the folder `out`, or go on with the run there; then score it.
+
+    `names` are the student's: `globals()` in the notebook.
+    """
     if threads:
         torch.set_num_threads(threads)
     place, home = pick_device(device), Path(out)
@@ -175,7 +184,7 @@ def train(
     (home / "report.json").write_text(json.dumps(told, indent=2) + "\n", encoding="utf-8")
     draw(run, home / "curve.png")
     print(f"{home}: report.json, curve.png, test.greedy.txt, best.safetensors")
-    return 0
+    return run
 
 
 def draw(run: TrainingRun, path: Path) -> None:

@@ -10,6 +10,7 @@ import shutil
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import ModuleType
 
 from course_utils.terminal.check import LIMIT
 from course_utils.terminal.completion import SHELLS, completion_script, offer
@@ -112,6 +113,16 @@ def _parser() -> argparse.ArgumentParser:
     train.add_argument("--beam", type=int, default=0, metavar="K", help="score a beam of this width too")
     train.add_argument("--compile", action="store_true", help="by torch.compile: slower to begin, faster on a GPU")
     train.add_argument("--anew", action="store_true", help="begin again where a run is there already")
+
+    gpu = _command(
+        commands, "gpu-check", _gpu_check, "hold your GPU against your processor, with your answers",
+        "course gpu-check",
+    )  # fmt: skip
+    _take_homework(gpu, "default: every homework here and one folder below", nargs="*")
+    gpu.add_argument("--device", help="cuda, cuda:1, mps, or cpu to try the command (default: the GPU here)")
+    gpu.add_argument("--no-compile", action="store_true", help="leave torch.compile out")
+    gpu.add_argument("--out", type=Path, default=Path("gpu-report.json"), metavar="FILE", help="default: %(default)s")
+    gpu.add_argument("--json", action="store_true", help="print the report as JSON")
 
     completion = _command(
         commands, "completion", _completion, "print a script that lets your shell complete these commands",
@@ -244,10 +255,7 @@ def _data(options: argparse.Namespace) -> int:
     if options.url and options.name not in FETCHED:
         raise Refusal(f"{options.name} is fetched by hand: without --url this command tells from where.")
     room, module, function = DATA[options.name]
-    try:
-        found = importlib.import_module(f"course_utils.{room}.{module}")  # by name: other homeworks come without it
-    except ModuleNotFoundError:
-        raise Refusal(f"This copy of the course has no homework {room[2:]}: unpack that one, and ask there.") from None
+    found = _optional(f"course_utils.{room}.{module}", f"homework {room[2:]}: unpack that one, and ask there")
     whole, told = getattr(found, function)(options.folder, *([options.url] if options.url else []))
     if options.json:
         _print_json({"ready": whole, "told": told})
@@ -263,9 +271,33 @@ def _train(options: argparse.Namespace) -> int:
     return train(find_work(options.homework, Path()), options)
 
 
+def _gpu_check(options: argparse.Namespace) -> int:
+    from course_utils.terminal.find_work import find_all, find_work
+
+    gpu = _optional("course_utils.terminal.gpu_check", "models for a GPU")
+    here = Path()
+    works = [find_work(wanted, here) for wanted in options.homework] or find_all(here)
+    report = gpu.gpu_check(works, options.device, compiled=not options.no_compile)
+    options.out.write_text(json.dumps(report.as_json(), indent=2) + "\n", encoding="utf-8")
+    if options.json:
+        _print_json(report.as_json())
+    else:
+        print(report)
+        print(f"{report.verdict} The report to send in: {options.out}")
+    return OK if report.is_well else FAILED
+
+
 def _completion(options: argparse.Namespace) -> int:
     print(completion_script(_parser(), options.shell), end="")
     return OK
+
+
+def _optional(module: str, what: str) -> ModuleType:
+    """A module that not every copy of the course has, by name, so that it is not packed where nothing else needs it."""
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError:
+        raise Refusal(f"This copy of the course has no {what}.") from None
 
 
 def _homeworks() -> list[str]:

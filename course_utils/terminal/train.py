@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import importlib.util
 from pathlib import Path
 
 from course_utils.terminal.find_work import Work
@@ -18,8 +17,6 @@ def train(work: Work, options: argparse.Namespace) -> int:
     """Look that corpus and answers are there, then train beside the notebook; the run's exit code."""
     if not work.homework.startswith("hw4"):
         raise Refusal(f"{work.homework} has no run on a real corpus: `course train hw4` does.")
-    if importlib.util.find_spec(CAPTIONS) is None:
-        raise Refusal("This copy of the course has no homework 4: unpack that one, and train there.")
     needed = [*NEEDED, *(["beam_search"] if options.beam else [])]
     if missing := missing_answers(work, needed):
         raise Refusal(f"Training needs answers that are not there yet: {', '.join(missing)}.")

@@ -67,8 +67,12 @@ def _main() -> int:
     job = json.loads(sys.stdin.read())
     module, _, name = job["function"].partition(":")
     try:
-        names = namespace_of(job["steps"])
-        return int(getattr(importlib.import_module(module), name)(names, **job["options"]))
+        function = getattr(importlib.import_module(module), name)
+    except ModuleNotFoundError as error:
+        print(f"The copy of the course beside the notebook lacks {error.name}: unpack its zip anew.", file=sys.stderr)
+        return 2
+    try:
+        return int(function(namespace_of(job["steps"]), **job["options"]))
     except Refusal as error:
         print(error, file=sys.stderr)
         return 2
