@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from course_utils.data.fetch import download_set
+from course_utils.data.fetch import DownloadError, download_set
 from course_utils.data.pairs import multi30k_texts
 from course_utils.data.subwords import Subwords
 from course_utils.data.token_batches import token_batches
@@ -38,7 +38,7 @@ def tell_multi30k(folder: Path, address: str | None = None) -> tuple[bool, list[
     """Multi30k, 2 MB, fetched where it is not there: whether it is whole now, and what to say about it."""
     try:
         place = download_set("multi30k", folder, address)
-    except (OSError, ValueError) as error:  # not to be had, or no address
+    except DownloadError as error:
         return False, [str(error)]
     return True, [f"{place}: all files are there, and whole.", "`course train hw4` trains on it."]
 

@@ -256,7 +256,10 @@ def _data(options: argparse.Namespace) -> int:
         raise Refusal(f"{options.name} is fetched by hand: without --url this command tells from where.")
     room, module, function = DATA[options.name]
     found = _optional(f"course_utils.{room}.{module}", f"homework {room[2:]}: unpack that one, and ask there")
-    whole, told = getattr(found, function)(options.folder, *([options.url] if options.url else []))
+    try:
+        whole, told = getattr(found, function)(options.folder, *([options.url] if options.url else []))
+    except ValueError as error:  # no address
+        raise Refusal(str(error)) from None
     if options.json:
         _print_json({"ready": whole, "told": told})
     else:
