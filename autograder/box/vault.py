@@ -72,6 +72,7 @@ class Tally:
     made: int = 0  # numbers of all of them
     read: int = 0  # numbers that were read out
     brought: int = 0  # numbers that were brought in
+    complexes: int = 0  # results that are complex
     names: Counter[str] = field(default_factory=Counter)  # operations, by name
     refused: str = ""  # why the call cannot be believed, if so
     factors: list[Tensor] = field(default_factory=list)  # what went into products, where the judge wants it
@@ -99,7 +100,10 @@ def run(func: Any, args: list[Any], kwargs: dict[str, Any], tally: Tally) -> Any
     if func.overloadpacket in flop_registry:
         tally.flops += _flops(func, args, kwargs, result)
     for leaf in (result,) if isinstance(result, Tensor) else wire.leaves(result):
-        if isinstance(leaf, Tensor) and _memory(leaf) not in known:
+        if not isinstance(leaf, Tensor):
+            continue
+        tally.complexes += leaf.is_complex()
+        if _memory(leaf) not in known:
             tally.largest = max(tally.largest, leaf.numel())
             tally.made += leaf.numel()
             if name.startswith(("empty", "new_empty")):

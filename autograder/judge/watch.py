@@ -39,6 +39,7 @@ class Seen:
     made: int  # numbers of all of them
     read: int
     brought: int
+    complexes: int  # results that are complex: nothing in this course is
     names: Mapping[str, int]  # how often each operation of torch was run
     wholes: frozenset[str]  # operations that were taken apart before, by the box's own word
     strays: int  # tensors of the result that are not on the claimed device
@@ -91,7 +92,7 @@ class Session:
         if told["changed"]:
             first = self._inputs.get(told["changed"][0], "input")
             raise Wrong(f"your code changed its {first} in place: work on a copy.")
-        numbers = {name: told[name] for name in ("flops", "largest", "made", "read", "brought")}
+        numbers = {name: told[name] for name in ("flops", "largest", "made", "read", "brought", "complexes")}
         if not all(type(number) is int and number >= 0 for number in numbers.values()):
             raise StudentCrash(NO_ANSWER)
         wholes = frozenset(map(str, checked(reply.get("wholes"), list)))
