@@ -1,7 +1,7 @@
 """Derivatives that are to be written as formulas: are they, or does something take differences?
 
-With real numbers of 53 bits no difference, of whatever order and step, has the digits of a formula: what it gains in one
-place it loses in the other. Longer numbers are out of reach in a watched call, and complex ones show in it.
+With real numbers of 53 bits no difference, of whatever order and step, has the digits of a formula: what it gains in
+one place it loses in the other. Longer numbers are out of reach in a watched call, and complex ones show in it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from course_utils.checking.compare import Wrong, check
 
 EPSILON = torch.finfo(torch.float64).eps
 DIGITS = 6  # root mean square of the errors, in units of rounding: formulas have below 1, differences 45 and more
-WORK = 200  # numbers made for each number of the input: a Jacobian for each row needs 50, a mean of differences thousands
+WORK = 200  # numbers made for each of the result: a Jacobian for each row needs 50, means of differences thousands
 
 
 def watched(watch: Callable[..., Any], function: Any, *args: Any, mistake: str, **limits: Any) -> Seen:

@@ -76,7 +76,7 @@ def test_large_scores(softmax_jacobian, saturation):
 
 @explain.case
 def test_no_autograd(softmax_jacobian, rng):
-    """The Jacobian is a formula in the weights: the same with autograd switched off, and tiny entries have their digits."""
+    """The Jacobian is a formula in the weights: the same with autograd switched off, and tiny entries are exact."""
     # keeps: no-autograd
     z = torch.randn(4, generator=rng, dtype=torch.float64)
     usual = tensor(softmax_jacobian(z), "the Jacobian", shape=(4, 4))

@@ -69,7 +69,7 @@ def test_no_gradient_along_a_shift(layer_norm_backward, rng):
 
 @explain.case
 def test_by_hand(layer_norm_backward, rng):
-    """The gradients are formulas in dy, x and gamma: they come out with autograd switched off, with all their digits."""
+    """The gradients are formulas in dy, x and gamma: they come out with autograd switched off, to the last digit."""
     # keeps: by-hand
     x, dy = (torch.randn(3, 4, generator=rng, dtype=F64) for _ in range(2))
     gamma = torch.randn(4, generator=rng, dtype=F64)

@@ -145,4 +145,5 @@ def test_no_differences(softmax_jacobian, watch, rng):
     y, off = torch.softmax(z, -1), ~torch.eye(n, dtype=torch.bool)
     error = (J / -torch.outer(y, y) - 1)[off].abs().max().item()
     check(error <= 1e-9, f"for scores up to 30 apart an entry beside the diagonal is off by {error:.2g} of its size: a "
-          "product of two weights has all its digits, however small it is, and differences have not", "finite-differences")
+          "product of two weights has all its digits, however small it is, and differences have not",
+          "finite-differences")

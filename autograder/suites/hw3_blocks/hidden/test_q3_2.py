@@ -222,7 +222,7 @@ def test_against_differences(layer_norm_backward, rng):
 
 
 @pytest.mark.without_autograd
-@pytest.mark.weight(7)  # it is what the question asks for: with the public check, a quarter of the points
+@pytest.mark.weight(6)  # it is what the question asks for: with the next case and a public check, a third of the points
 def test_worked_by_hand(layer_norm_backward, in_box, rng):
     """The gradients are worked out by hand: they come out right with autograd switched off."""
     dy, x, gamma = _draw(rng, 3, 4)
@@ -235,7 +235,7 @@ def test_worked_by_hand(layer_norm_backward, in_box, rng):
     _compare(got, dy, x, gamma, told=" with autograd switched off")
 
 
-@pytest.mark.weight(4)
+@pytest.mark.weight(6)
 def test_all_digits(layer_norm_backward, watch, rng):
     """dx is a formula and no difference: over 600 entries in float64 it is right to the last digit."""
     dy, x, gamma = (torch.randn(*shape, generator=rng, dtype=F64) for shape in ((100, 6), (100, 6), (6,)))
