@@ -215,8 +215,9 @@ with after("q1_1"):
 # Write
 #
 # - `softmax_jacobian(z)`: the matrix `[n, n]` in closed form, in `z`'s dtype. {=jacobian} {=dtype} No autograd (no
-#   `torch.autograd`, no `torch.func`, no finite differences). {=no-autograd} Entries are compared absolutely, so an exact
-#   0 in place of $10^{-42}$ costs no points; but now you know how to do better;
+#   `torch.autograd`, no `torch.func`, no finite differences). {=no-autograd} On the diagonal an exact
+#   0 in place of $10^{-42}$ costs no points; but now you know how to do better. Beside it every digit counts in `float64`,
+#   for scores up to 30 apart: products have them all, differences have not;
 # - `saturation(z)`: the Frobenius norm of that matrix, as one number (a float). {=saturation}
 #
 # `z` is a vector `[n]` of finite scores, $n \ge 1$, and may be large ($\pm 10^4$). {=any-n} {=large}

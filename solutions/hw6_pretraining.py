@@ -48,8 +48,8 @@
 # Later questions may use your earlier answers. Where an earlier one is wrong, the later one is judged
 # with ours in its place too, so an error costs its points once.
 #
-# **Hand in the checkpoint** `hw6_pretraining.safetensors` that Part II writes together with the notebook,
-# if your course lets you: @q6_12 tries it first.
+# The checkpoint `hw6_pretraining.safetensors` that Part II writes is yours to keep: questions about pretrained weights are
+# judged with those of our own run.
 
 # %% [markdown]
 # ## The convention card
@@ -626,9 +626,8 @@ with after("q6_1", "q6_2", "q6_3", "q6_4", what="picture"):
 # %% [markdown]
 # **How this question is judged.** By these rules, and by what pretraining brings: on 96 labelled pairs and 60 steps, a classifier
 # that starts from pretrained weights must tell the order of new pairs better than one that starts from fresh
-# weights. {~beats-scratch} If you handed in `hw6_pretraining.safetensors`, the weights are yours, loaded into your `BERT` with
-# the sizes `SIZES`; without it, or where they fall short, they are those of our run. In both cases the words are numbered
-# anew for this grading, in weights and examples alike. Hidden checks also try a `bert` in training mode, with frozen
+# weights. {~beats-scratch} The weights are those of our run, loaded into your `BERT` with
+# the sizes `SIZES`, and the words are numbered anew for this grading, in weights and examples alike. Hidden checks also try a `bert` in training mode, with frozen
 # parameters or with gradients on it, and look whether all of the encoder was trained. {~frozen}
 
 # %% question="q6_12" points=7 minutes=25 difficulty=3 uses=["q6_3"] limits={"wall": 60}
@@ -1598,8 +1597,7 @@ with after("q6_13"):
 #   from the nucleus.
 # - Prince (2023), [*Understanding Deep Learning*](https://udlbook.github.io/udlbook/), chapter 12.
 #
-# Before you hand in, restart the kernel, run everything from top to bottom, look at the checks once more,
-# and put `hw6_pretraining.safetensors` beside the notebook.
+# Before you hand in, restart the kernel, run everything from top to bottom, and look at the checks once more.
 
 # %%
 grader.check_all()

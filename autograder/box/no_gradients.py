@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import sys
 import warnings
 from collections.abc import Iterable
 from typing import Any
@@ -29,6 +30,7 @@ COMPILERS = (
 )
 BESIDES = ("CompilationUnit", "parse_ir", "Graph", "_distributed_autograd", "ScriptFunction", "ScriptModule")
 CALL = 16 * ctypes.sizeof(ctypes.c_void_p)  # where a type has its `tp_call`
+RECIPES = ("torch._decomp", "torch._refs")
 OPERATIONS = {"_backward", "_make_dual", "_fw_primal"}  # besides derivatives that are ready made, known by their names
 
 
@@ -49,9 +51,20 @@ def take_out_autograd() -> None:
         if isinstance(kind, type):  # a step of the graph: whoever calls one by one needs no engine
             ctypes.c_void_p.from_address(id(kind) + CALL).value = None
             _take_out(kind, ("__call__",))
+    _take_out_recipes()
     for name in list(vars(torch._C)):
         if name.startswith(COMPILERS) or name in BESIDES:
             delattr(torch._C, name)
+
+
+def _take_out_recipes() -> None:
+    """Torch also has its backward functions written in Python, of the very operations that an answer is made of."""
+    for module in [module for name, module in sys.modules.items() if name.startswith(RECIPES)]:
+        for name in [name for name in vars(module) if "backward" in name]:
+            delattr(module, name)
+    for table in torch._decomp.global_decomposition_table.values():
+        for operation in [operation for operation in table if "backward" in str(operation)]:
+            del table[operation]
 
 
 def _take_out(kind: type, names: Iterable[str]) -> None:

@@ -47,6 +47,18 @@ PRODUCTS = {"mul", "mul_", "bmm", "mm", "addmm", "baddbmm", "addbmm", "mv", "add
 # Operations that write to an argument without saying so, and those that take more random numbers for some values.
 WRITES = {"native_batch_norm", "embedding_renorm_", "rrelu_with_noise", "rrelu_with_noise_"}
 DRAWS = {"poisson", "multinomial"}
+# Products whose work torch has no formula for: more may go on inside than shows in the size of the result.
+UNCOUNTED: dict[str, Callable[..., int]] = {
+    "mv": lambda _, matrix, *__: 2 * matrix.numel(),
+    "addmv": lambda _, __, matrix, *___: 2 * matrix.numel(),
+    **dict.fromkeys(("dot", "vdot"), lambda _, x, *__: 2 * x.numel()),
+    "addr": lambda result, *_: 2 * result.numel(),
+    "_trilinear": lambda _, *args: 3 * _trilinear_size(*args[:6]),
+    **dict.fromkeys(
+        ("conv_tbc", "slow_conv_dilated2d", "slow_conv_transpose2d", "_slow_conv2d_forward"),
+        lambda result, _, weight, *__: 2 * result.numel() * weight.numel() // max(min(weight.shape[:2]), 1),
+    ),
+}
 # Operations whose result's size follows from values: at most how many numbers it has.
 BY_VALUES: dict[str, Callable[..., float]] = {
     "nonzero": lambda x: x.numel() * x.dim(),
@@ -72,6 +84,7 @@ class Tally:
     made: int = 0  # numbers of all of them
     read: int = 0  # numbers that were read out
     brought: int = 0  # numbers that were brought in
+    complexes: int = 0  # results that are complex
     names: Counter[str] = field(default_factory=Counter)  # operations, by name
     refused: str = ""  # why the call cannot be believed, if so
     factors: list[Tensor] = field(default_factory=list)  # what went into products, where the judge wants it
@@ -98,8 +111,13 @@ def run(func: Any, args: list[Any], kwargs: dict[str, Any], tally: Tally) -> Any
     tally.names[name] += 1
     if func.overloadpacket in flop_registry:
         tally.flops += _flops(func, args, kwargs, result)
+    elif name in UNCOUNTED:
+        tally.flops += UNCOUNTED[name](result, *args)
     for leaf in (result,) if isinstance(result, Tensor) else wire.leaves(result):
-        if isinstance(leaf, Tensor) and _memory(leaf) not in known:
+        if not isinstance(leaf, Tensor):
+            continue
+        tally.complexes += leaf.is_complex()
+        if _memory(leaf) not in known:
             tally.largest = max(tally.largest, leaf.numel())
             tally.made += leaf.numel()
             if name.startswith(("empty", "new_empty")):
@@ -165,6 +183,17 @@ def _flops(func: Any, args: list[Any], kwargs: dict[str, Any], result: Any) -> i
             _counted[key] = int(formula(*args, **kwargs, out_val=result))
         return _counted[key]
     return int(formula(*args, **kwargs, out_val=result))
+
+
+def _trilinear_size(a: Tensor, b: Tensor, c: Tensor, *expanded: list[int]) -> int:
+    """How many products of three numbers `_trilinear` adds up."""
+    shapes = []
+    for tensor, places in zip((a, b, c), expanded, strict=True):
+        shape = list(tensor.shape)
+        for place in sorted(places):
+            shape.insert(place, 1)
+        shapes.append(shape)
+    return math.prod(max(sizes) for sizes in zip(*shapes, strict=True))
 
 
 def _spread_over(leaves: list[Any]) -> int:
@@ -539,6 +568,7 @@ def _same(now: Tensor, was: Tensor) -> bool:
 def serve(judge: socket.socket, box: socket.socket) -> None:
     """Answer both until the judge hangs up; for a process of its own."""
     torch.set_num_threads(1)
+    torch.set_flush_denormal(True)  # else products with the smallest numbers take far longer, and a box can see it
     vault = Vault()
     listening = {judge, box}
     while True:

@@ -15,6 +15,7 @@ from course_utils.data import Images, mnist5k
 from course_utils.data import images as image_data
 from course_utils.data.images import DIGITS
 from course_utils.hw5.efficiency_runs import DIGIT, Notes, efficiency
+from course_utils.hw5.training_watch import DeepModel
 from course_utils.hw5.vision import SIZES, SMALL, SMALL_BATCH, LongEpoch, call
 from course_utils.notebook.training import loader
 
@@ -66,6 +67,18 @@ def train_on(
     batches = LongEpoch(loader(images, labels, batch_size=SMALL_BATCH), steps)
     call(train_classifier, model, batches, epochs=1, steps=steps)
     return model.eval()
+
+
+def trained_deeply(
+    train_classifier: Callable[..., Any], images: Tensor, labels: Tensor, batch_size: int, epochs: int
+) -> nn.Module:
+    """A model of several parts, made from seed 0, after the student's training."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        model = DeepModel(images.shape[-1], int(labels.max()) + 1)
+        batches = [*zip(images.split(batch_size), labels.split(batch_size), strict=True)]
+        call(train_classifier, model, batches, epochs=epochs, steps=epochs * len(batches))
+    return model
 
 
 def watched_efficiency(

@@ -39,6 +39,7 @@ class Seen:
     made: int  # numbers of all of them
     read: int
     brought: int
+    complexes: int  # results that are complex: nothing in this course is
     names: Mapping[str, int]  # how often each operation of torch was run
     wholes: frozenset[str]  # operations that were taken apart before, by the box's own word
     strays: int  # tensors of the result that are not on the claimed device
@@ -55,6 +56,7 @@ class Session:
         self.device = device
         self._relay = student.relay
         self._vault = student.channel.vault()
+        self._brings = brings
         self._inputs: dict[int, str] = {}  # number in the vault -> the argument that it is
         self._taken: dict[int, ModuleProxy] = {}
         self.ask_vault({"op": "begin", "seed": seed, "reads": reads, "brings": brings, "factors": factors})
@@ -91,15 +93,17 @@ class Session:
         if told["changed"]:
             first = self._inputs.get(told["changed"][0], "input")
             raise Wrong(f"your code changed its {first} in place: work on a copy.")
-        numbers = {name: told[name] for name in ("flops", "largest", "made", "read", "brought")}
+        numbers = {name: told[name] for name in ("flops", "largest", "made", "read", "brought", "complexes")}
         if not all(type(number) is int and number >= 0 for number in numbers.values()):
             raise StudentCrash(NO_ANSWER)
         wholes = frozenset(map(str, checked(reply.get("wholes"), list)))
-        strays = sum(isinstance(leaf, Tensor) for leaf in tree_leaves(value))
+        own = [leaf for leaf in tree_leaves(value) if isinstance(leaf, Tensor)]
+        if told["brought"] + sum(leaf.numel() for leaf in own) > self._brings:
+            raise Wrong(f"in a watched call more than {self._brings} numbers of its result were made beside its inputs")
         fetched = dict(zip(handles, checked(told["fetched"], list), strict=True))
         result = self._student.lift(_filled(value, fetched), "result")
         factors = tuple(checked(told["factors"], list))
-        return Seen(result, **numbers, names=dict(told["names"]), wholes=wholes, strays=strays, factors=factors)
+        return Seen(result, **numbers, names=dict(told["names"]), wholes=wholes, strays=len(own), factors=factors)
 
     def load(self, module: ModuleProxy, state: Mapping[str, Tensor]) -> None:
         """Give a module weights that no box ever has: its parameters of these names become handles of them."""

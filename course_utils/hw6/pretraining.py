@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from course_utils.hw6.stories import CLS, MASK, PAD, SEP, SPECIAL_IDS, Document, encoded, stories, words
-from course_utils.notebook.checkpoints import CheckpointError, load_checkpoint
 
 MAX_LEN = 32  # tokens of two packed sentences; the longest here have 27
 SIZES = {"d_model": 64, "n_heads": 4, "d_ff": 128, "n_layers": 2, "max_len": MAX_LEN}
 STEPS, BATCH, RATE, BETAS = 1_500, 64, 2e-3, (0.9, 0.98)  # of the notebook's run
 CHECKPOINT = "hw6_pretraining.safetensors"
-MAX_CHECKPOINT = 16 * 2**20  # bytes
 
 Packed = tuple[list[int], list[int]]
 Examples = tuple[Tensor, Tensor, Tensor]  # ids, segments, key_padding_mask, each [B, N]
@@ -72,16 +69,6 @@ def rate_at(step: int, steps: int, rate: float = RATE) -> float:
 def build_model(make_model: Callable[..., nn.Module], vocab_size: int | None = None) -> nn.Module:
     """A `BERT` of the stated sizes, for the words of the stories or as many as told."""
     return make_model(vocab_size or len(words()), **SIZES)
-
-
-def load_model(make_model: Callable[..., nn.Module], path: str | Path = CHECKPOINT) -> nn.Module:
-    """A `BERT` of the stated sizes with the weights of a checkpoint file."""
-    path = Path(path)
-    if path.is_file() and path.stat().st_size > MAX_CHECKPOINT:
-        raise CheckpointError(f"{path} is larger than a model of the stated sizes can be: save the model alone")
-    model = build_model(make_model)
-    load_checkpoint(path, model)
-    return model.eval()
 
 
 def order_task(n: int, seed: int) -> tuple[Examples, Tensor]:

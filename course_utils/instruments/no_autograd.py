@@ -13,7 +13,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 def without_autograd(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Call the function where autograd records nothing; what needs it, torch.func included, raises RuntimeError.
 
-    So do torch's ready-made backward functions.
+    So do torch's ready-made backward functions, and complex numbers: a step along the imaginary axis is a difference.
     """
     no_reverse = torch.autograd.graph.saved_tensors_hooks(_refuse, _refuse)
     no_forward = patch.object(torch.autograd.forward_ad, "make_dual", _refuse)
@@ -22,7 +22,7 @@ def without_autograd(function: Callable[..., Any], *args: Any, **kwargs: Any) ->
 
 
 class _NoBackward(TorchDispatchMode):
-    """Refuses functions such as `aten::native_layer_norm_backward`."""
+    """Refuses functions such as `aten::native_layer_norm_backward`, and complex results."""
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
@@ -31,7 +31,10 @@ class _NoBackward(TorchDispatchMode):
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if "backward" in func.__name__:
             _refuse(func)
-        return func(*args, **(kwargs or {}))
+        result = func(*args, **(kwargs or {}))
+        if isinstance(result, torch.Tensor) and result.is_complex():
+            raise RuntimeError("a formula in real numbers needs no complex ones")
+        return result
 
 
 def _refuse(*_: Any, **__: Any) -> Any:

@@ -11,6 +11,7 @@ FAKES = {
     "dictionary_translator": ("hw4_translation", "q4_10/test_learned", "by the model's weights"),
     "made_up_losses": ("hw4_translation", "q4_10/test_learned", "train_step tells of a loss"),
     "invented_accuracies": ("hw5_vision", "q5_7/test_efficiency", "is right on"),
+    "cnn_of_neighbours": ("hw5_vision", "q5_7/test_efficiency", "the SmallCNN trained on them is right on"),
 }
 
 

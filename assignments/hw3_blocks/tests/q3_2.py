@@ -15,7 +15,7 @@ points = 12
 explain = Explainer("q3_2", globals(), rng="torch", hidden_topics=[
     "shapes and dtypes", "dx", "dgamma and dbeta", "any leading axes", "eps", "constant row", "zero gains",
     "scales", "large offsets", "views", "what changes nothing", "against differences", "worked by hand",
-    "float32", "device"
+    "all digits", "float32", "device"
 ])
 
 F64 = torch.float64
@@ -69,7 +69,7 @@ def test_no_gradient_along_a_shift(layer_norm_backward, rng):
 
 @explain.case
 def test_by_hand(layer_norm_backward, rng):
-    """The gradients are formulas in dy, x and gamma: they come out with autograd switched off."""
+    """The gradients are formulas in dy, x and gamma: they come out with autograd switched off, to the last digit."""
     # keeps: by-hand
     x, dy = (torch.randn(3, 4, generator=rng, dtype=F64) for _ in range(2))
     gamma = torch.randn(4, generator=rng, dtype=F64)
@@ -80,6 +80,8 @@ def test_by_hand(layer_norm_backward, rng):
         raise Wrong("with autograd switched off your function fails: write the gradients out as formulas") from error
     for name, a, b in zip(("dx", "dgamma", "dbeta"), after, before, strict=True):
         same(a, b, f"{name} with autograd switched off")
+    check(_has_all_digits(layer_norm_backward, rng), "dx has lost digits: a formula in float64 has fifteen, and "
+          "differences have fewer, however they are taken", "finite-differences")
 
 
 @explain.case
@@ -94,3 +96,12 @@ def test_against_autograd(layer_norm_backward, rng):
         got = _run(layer_norm_backward, dy, x, gamma)
         for name, a, leaf in zip(("dx", "dgamma", "dbeta"), got, leaves, strict=True):
             same(a, leaf.grad, f"{name} for x of shape {[*lead, 5]}")
+
+
+def _has_all_digits(layer_norm_backward, rng):
+    """Whether dx, in units of its largest entry, is right to 1e-14."""
+    x, dy = (torch.randn(40, 6, generator=rng, dtype=F64) for _ in range(2))
+    gamma, leaf = torch.randn(6, generator=rng, dtype=F64), x.clone().requires_grad_()
+    torch.nn.functional.layer_norm(leaf, (6,), gamma, eps=0.3).backward(dy)
+    error = (layer_norm_backward(dy, x, gamma, 0.3)[0] - leaf.grad).abs().max() / leaf.grad.abs().max()
+    return bool(error < 1e-14)

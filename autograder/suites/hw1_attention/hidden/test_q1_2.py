@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from autograder.judge.faults import StudentRaised
+from autograder.suites.by_formula import watched
 from autograder.suites.causes import same_or_because
 from course_utils.checking.compare import Wrong, check, number, same, tensor
 from course_utils.instruments.no_autograd import without_autograd
@@ -129,3 +130,20 @@ def test_closed_form(softmax_jacobian, in_box, rng):
     J = tensor(J, "the Jacobian with autograd switched off", (5, 5))
     check(torch.allclose(J.double(), _true_jacobian(z), rtol=0, atol=1e-6), "with autograd switched off the Jacobian "
           "comes out wrong: write it as a formula in the weights", "autograd-for-the-formula")
+
+
+@pytest.mark.weight(2)
+def test_no_differences(softmax_jacobian, watch, rng):
+    """Beside the diagonal entries are products of two weights, with all their digits where they are down to 1e-13."""
+    n = 9  # who moves the score of a tiny weight sees the large one change by less than a rounding
+    z = torch.cat([torch.zeros(1, dtype=F64), -30 * torch.rand(n - 1, generator=rng, dtype=F64)])
+    z[1:4] = torch.tensor([-22.0, -26.0, -30.0], dtype=F64) + torch.rand(3, generator=rng, dtype=F64)
+    z = z[torch.randperm(n, generator=rng)]
+    reads = 64 * n  # loops over Python numbers are right, too
+    seen = watched(watch, softmax_jacobian, z, mistake="finite-differences", reads=reads)
+    J = tensor(seen.value, "the Jacobian", (n, n), F64)
+    y, off = torch.softmax(z, -1), ~torch.eye(n, dtype=torch.bool)
+    error = (J / -torch.outer(y, y) - 1)[off].abs().max().item()
+    check(error <= 1e-9, f"for scores up to 30 apart an entry beside the diagonal is off by {error:.2g} of its size: a "
+          "product of two weights has all its digits, however small it is, and differences have not",
+          "finite-differences")

@@ -60,7 +60,7 @@ def test_large_scores(softmax_jacobian, saturation):
 
 
 def test_no_autograd(softmax_jacobian, rng):
-    """With autograd switched off the Jacobian is the same: it is a formula in the weights."""
+    """The Jacobian is a formula in the weights: the same with autograd switched off, and tiny entries are exact."""
     # keeps: no-autograd
     z = torch.randn(4, generator=rng, dtype=torch.float64)
     usual = tensor(softmax_jacobian(z), "the Jacobian", shape=(4, 4))
@@ -70,6 +70,11 @@ def test_no_autograd(softmax_jacobian, rng):
         raise Wrong("with autograd switched off your function fails: write the Jacobian as a formula in the weights",
                     "autograd-for-the-formula") from error
     same(without, usual, "the Jacobian with autograd switched off", rtol=0, atol=1e-9)
+    z = torch.tensor([0.0, -10.0, -28.0], dtype=torch.float64)
+    y = torch.softmax(z, -1)
+    tiny = tensor(softmax_jacobian(z), "the Jacobian", shape=(3, 3))[0, 2]
+    check(abs(tiny / (-y[0] * y[2]) - 1) <= 1e-9, "the entry [0, 2] at (0, -10, -28) has lost its digits: it is a "
+          "product of two weights, and differences cannot see it", "finite-differences")
 
 
 def _z(n, seed=21):

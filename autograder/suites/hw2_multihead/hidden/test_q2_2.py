@@ -571,7 +571,7 @@ def test_keyword_arguments(MultiHeadAttention, rng):
 def test_built_from_its_parts(MultiHeadAttention, in_box, rng):
     """It is written with products and a softmax, not with nn.MultiheadAttention or scaled_dot_product_attention."""
     mha, weights = _module(MultiHeadAttention, rng)
-    inputs, padding = _draw(rng), _padding([6, 4, 2])
+    inputs, padding = _draw(rng, T=20, S=36), _padding([36, 20, 2], 36)  # too many numbers to guess from times
     for mode in (mha.eval, mha.train):
         mode()
         for options in ({}, {"key_padding_mask": padding}, {"causal": True}):

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from autograder.judge.faults import StudentRaised
+from autograder.suites.by_formula import exact, watched
 from autograder.suites.causes import same_or_because
 from autograder.suites.devices import device_ready
 from course_utils.checking.compare import Wrong, check, same, tensor
@@ -221,7 +222,7 @@ def test_against_differences(layer_norm_backward, rng):
 
 
 @pytest.mark.without_autograd
-@pytest.mark.weight(7)  # it is what the question asks for: with the public check, a quarter of the points
+@pytest.mark.weight(6)  # it is what the question asks for: with the next case and a public check, a third of the points
 def test_worked_by_hand(layer_norm_backward, in_box, rng):
     """The gradients are worked out by hand: they come out right with autograd switched off."""
     dy, x, gamma = _draw(rng, 3, 4)
@@ -232,6 +233,16 @@ def test_worked_by_hand(layer_norm_backward, in_box, rng):
         raise Wrong(f"with autograd switched off your function fails ({error.type_name}): write the gradients out as "
                     "formulas in dy, x and gamma") from None
     _compare(got, dy, x, gamma, told=" with autograd switched off")
+
+
+@pytest.mark.weight(6)
+def test_all_digits(layer_norm_backward, watch, rng):
+    """dx is a formula and no difference: over 600 entries in float64 it is right to the last digit."""
+    dy, x, gamma = (torch.randn(*shape, generator=rng, dtype=F64) for shape in ((100, 6), (100, 6), (6,)))
+    seen = watched(watch, layer_norm_backward, dy, x, gamma, 0.3, mistake="finite-differences")
+    dx, right = _run(seen.value, x, gamma)[0], _truth(dy, x, gamma, 0.3)[0]
+    size = (gamma * dy).square().mean(-1, keepdim=True).sqrt() / (x.var(-1, correction=0, keepdim=True) + 0.3).sqrt()
+    exact(dx, right, size, seen, "dx in float64", "finite-differences")
 
 
 def test_float32(layer_norm_backward, rng):

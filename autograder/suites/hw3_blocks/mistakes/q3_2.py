@@ -81,3 +81,18 @@ replace("(dy * x_hat).reshape(-1, D).sum(0), dy.reshape(-1, D).sum(0)", "(dy * x
 """Where a gain is 0 your dgamma is NaN: it is made of gamma times dy and divided by gamma afterwards. gamma does not
 enter its own gradient; begin with dy."""
 replace("(dy * x_hat).reshape(-1, D).sum(0)", "(g * x_hat).reshape(-1, D).sum(0) / gamma")
+
+# %% finite-differences
+"""Your dx has lost digits, as if differences of the layer norm had been taken in the place of the formula. Follow x along
+its three roads, and write down what comes out."""
+replace("""    dx = (g - g.mean(-1, keepdim=True) - x_hat * (g * x_hat).mean(-1, keepdim=True)) / s
+""", """    def norm(x):
+        c = x - x.mean(-1, keepdim=True)
+        return c / torch.sqrt(c.square().mean(-1, keepdim=True) + eps)
+
+    columns, h = [], 1e-3 * s
+    for e in torch.eye(x.shape[-1], dtype=x.dtype, device=x.device):
+        near, far = (g * (norm(x + k * h * e) - norm(x - k * h * e)) for k in (1, 2))
+        columns.append((8 * near - far).sum(-1, keepdim=True) / (12 * h))
+    dx = torch.cat(columns, -1)
+""")

@@ -165,7 +165,7 @@ def test_float32(smoothed_loss, rng):
 def test_built_from_its_parts(smoothed_loss, in_box, rng):
     """It is written with log-probabilities, not with nn.CrossEntropyLoss or F.cross_entropy."""
     for smoothing in (0.1, 0.0):
-        logits, labels = _draw(rng)
+        logits, labels = _draw(rng, (40, 20, 1), 30)  # too many numbers to guess from times
         got, used = in_box(functions_called, smoothed_loss, logits, labels, 0, smoothing)
         if any("cross_entropy" in str(call) for call in used):
             raise Wrong("the answer calls torch's own cross-entropy, which this question rules out: it is what you are "

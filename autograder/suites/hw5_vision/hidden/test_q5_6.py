@@ -4,13 +4,13 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from autograder.in_box.hw5 import train_on
+from autograder.in_box.hw5 import train_on, trained_deeply
 from autograder.judge.faults import StudentRaised
 from autograder.suites.causes import same_or_because
 from autograder.suites.hw5_vision.signs import draw_signs
 from course_utils.checking.compare import check, number, same, tensor
 from course_utils.data import mnist5k
-from course_utils.hw5.training_watch import parameters_left_alone, watch_evaluation, watch_training
+from course_utils.hw5.training_watch import DeepModel, WatchedModel, watch_evaluation, watch_training
 from course_utils.hw5.vision import BAR, SIZES, SMALL, evaluate_marked, load_model
 
 CLASSES = 10
@@ -98,9 +98,22 @@ def _task(rng, n=320):
     return patterns[labels] + 0.3 * torch.randn(n, 1, 8, 8, generator=rng), labels
 
 
+def _watched(in_box, train_classifier, images, labels, batch, epochs, spread=0.0):
+    """What a training run noted, if by its weights anything was learned: notes alone are the box's own word."""
+    seen = in_box(watch_training, train_classifier, images, labels, batch, epochs, spread)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        model = WatchedModel(images[0].numel(), CLASSES, spread)
+    losses = [F.cross_entropy(images.flatten(1) @ weight.mT + bias, labels).item()
+              for weight, bias in ((model.fc.weight, model.fc.bias), (seen["weight"], seen["bias"]))]
+    check(losses[1] < losses[0], f"by the weights of a linear model nothing was learned: its loss is {losses[0]:.3f} "
+          f"before and {losses[1]:.3f} after {epochs} {'epoch' if epochs == 1 else 'epochs'} of training")
+    return seen
+
+
 def test_trains_in_training_mode(train_classifier, in_box, rng):
     """The model is in training mode at every step, whatever its mode before."""
-    modes = in_box(watch_training, train_classifier, *_task(rng), BATCH, 2)["modes"]
+    modes = _watched(in_box, train_classifier, *_task(rng), BATCH, 2)["modes"]
     check(len(modes) > 0, "the model was never called with gradients switched on")
     late = ", though in training mode at first" if modes[0] else ""
     check(all(modes), f"the model was in evaluation mode in {modes.count(False)} of {len(modes)} steps{late}: call "
@@ -114,7 +127,7 @@ def test_uses_every_batch(train_classifier, in_box, rng):
     images, labels = _task(rng, n)
     shown = {}
     for epochs in (1, 3):
-        seen = in_box(watch_training, train_classifier, images, labels, BATCH, epochs)
+        seen = _watched(in_box, train_classifier, images, labels, BATCH, epochs)
         times = epochs if seen["counted"] else 1
         told = f"{epochs} {'epoch' if epochs == 1 else 'epochs'} of {n} images in {batches} batches"
         check(seen["images"] >= times * n, f"{seen['images']} images were trained on in {told}")
@@ -123,6 +136,21 @@ def test_uses_every_batch(train_classifier, in_box, rng):
         shown[epochs] = seen["images"]
     check(not seen["counted"] or shown[3] == 3 * shown[1], f"{shown[1]} images are trained on in one epoch of {n}, and "
           f"{shown[3]} in three: as many epochs as are asked for, no more")
+    _left_its_mark(train_classifier, in_box, rng, n)
+
+
+def _left_its_mark(train_classifier, in_box, rng, n):
+    """Each image has a pixel of its own, so the weights of that pixel tell whether it was learned from, and as what."""
+    images = torch.eye(n, 272).view(n, 1, 17, 16)
+    labels = torch.cat([torch.arange(CLASSES), torch.randint(CLASSES, (n - CLASSES,), generator=rng)])
+    seen = in_box(watch_training, train_classifier, images, labels, BATCH, 3)
+    marks = tensor(seen["weight"], "the trained weights", (CLASSES, 272))[:, :n]
+    kept, right = (marks != 0).any(0), marks.argmax(0) == labels
+    if seen["times"] is None:  # images are changed on their way: most of them still leave a mark
+        check(kept.double().mean() > 0.5, "by the weights most images were never learned from")
+        return
+    check(kept.all(), f"by the weights {int((~kept).sum())} of {n} images were never learned from: take every batch")
+    check(right.double().mean() > 0.9, "by the weights images were not learned with their own labels")
 
 
 def _each_image(seen, told):
@@ -140,22 +168,35 @@ def _each_image(seen, told):
 @pytest.mark.weight(2)
 def test_every_parameter_is_trained(train_classifier, in_box, rng):
     """All parts of a model are trained, and not its last layer alone."""
-    left = in_box(parameters_left_alone, train_classifier, *_task(rng), BATCH)
-    check(not left, f"after an epoch of training `{left[0] if left else ''}` is what it was before: give the optimizer "
-          "all of model.parameters()")
+    images, labels = _task(rng)
+    after = in_box(trained_deeply, train_classifier, images, labels, BATCH, 2).state_dict()
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        model = DeepModel(images.shape[-1], CLASSES)
+    before = model.state_dict()
+    for name, value in before.items():
+        moved = tensor(after.get(name), f"`{name}` after training", value.shape)
+        check(not torch.equal(moved, value), f"after two epochs of training `{name}` is what it was before: give the "
+              "optimizer all of model.parameters()")
+    with torch.no_grad():
+        fresh = F.cross_entropy(model(images), labels).item()
+        model.load_state_dict({name: after[name] for name in before})
+        reached = F.cross_entropy(model(images), labels).item()
+    check(reached < fresh - 0.01, f"by the weights of a model of several parts its loss is {fresh:.3f} before and "
+          f"{reached:.3f} after two epochs of training")
 
 
 @pytest.mark.weight(0.5)
 def test_full_precision_on_a_cpu(train_classifier, in_box, rng):
     """On a CPU training is in float32: bfloat16 is for CUDA."""
-    coarse = in_box(watch_training, train_classifier, *_task(rng), BATCH, 1)["coarse"]
+    coarse = _watched(in_box, train_classifier, *_task(rng), BATCH, 1)["coarse"]
     check(not coarse, "on a CPU the model's logits are in half precision: bfloat16 is for CUDA, and "
           "autocast_for(device) knows")
 
 
 def test_gradients_are_fresh(train_classifier, in_box, rng):
     """Each step starts from a gradient of its own: the old one is forgotten."""
-    seen = in_box(watch_training, train_classifier, *_task(rng), BATCH, 1)
+    seen = _watched(in_box, train_classifier, *_task(rng), BATCH, 1)
     check(seen["backwards"] > 0, "no gradient was ever computed")
     check(seen["stale"] == 0, f"in {seen['stale']} of {seen['backwards']} steps the new gradient was added to an old "
           "one: "
@@ -165,7 +206,7 @@ def test_gradients_are_fresh(train_classifier, in_box, rng):
 def test_loss_is_cross_entropy(train_classifier, in_box, rng):
     """What is made smaller is the cross-entropy of the logits: its gradient points from the labels to the softmax."""
     images, labels = _task(rng, 23 * 64)
-    first = in_box(watch_training, train_classifier, images, labels, 64, 1, 0.7)["first"]
+    first = _watched(in_box, train_classifier, images, labels, 64, 1, 0.7)["first"]
     images, labels = images[:64], labels[:64]
     check("slope" in first, "no gradient came back to the logits")
     logits = first["logits"].double()

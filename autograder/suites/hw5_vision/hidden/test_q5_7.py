@@ -20,6 +20,7 @@ SIZES = [TRAIN, FIRST]  # images to train on, the larger set first
 STEPS = 36  # for a function that lets itself be told
 LITTLE, MUCH, GAIN, LOSS = 0.55, 0.2, 0.02, 2.295  # see docs/thresholds.md
 ROOM = 0.02  # between an accuracy that is told and the one that is counted here
+MODELS = 12  # of a run whose weights are looked at
 DRAWS = 3  # of signs, until the two kinds of models differ
 LUCK = 0.15  # between accuracies on different images of the same kind
 NAMES = {"vit": "ViT", "cnn": "SmallCNN"}
@@ -248,22 +249,19 @@ def _held_out(run, n):
     return unseen
 
 
-def _logits(model, kind, images, reference):
-    """The logits of a trained model: a ViT's by its weights in the reference's model, a CNN's own."""
-    if kind == "cnn":
-        model.eval()
-        with torch.no_grad():
-            return tensor(model(images), "the logits of the trained SmallCNN", (len(images), 10)).float()
-    state = model.state_dict()
-    vit = reference.ViT(**SMALL).eval()
-    own = vit.state_dict()
+def _logits(state, kind, images, student, reference):
+    """The logits that weights give: a ViT's in the reference's model, a CNN's in a fresh one of this student's box."""
+    model = reference.ViT(**SMALL) if kind == "vit" else student.run(build, student["SmallCNN"])
+    made, own = {"vit": "ViT(**SMALL)", "cnn": "SmallCNN()"}[kind], model.state_dict()
     for name, value in own.items():
         found = next((key for key in state if _is(name, list(value.shape), key, state[key].shape)), None)
-        check(found is not None, f"the trained ViT has no `{name}` of shape {list(value.shape)}: use your ViT(**SMALL)")
+        check(found is not None, f"the trained {NAMES[kind]} has no `{name}` of shape {list(value.shape)}: use your "
+              f"{made}, whose weights are asked for in a model made like this")
         own[name] = state[found].to(value.dtype)
-    vit.load_state_dict(own)
+    model.load_state_dict(own)
+    model.eval()
     with torch.no_grad():
-        return vit(images)
+        return tensor(model(images), f"the logits of the trained {NAMES[kind]}", (len(images), 10)).float()
 
 
 def _count(logits, labels):
@@ -271,12 +269,12 @@ def _count(logits, labels):
     return (logits.argmax(-1) == labels).double().mean().item()
 
 
-def _measured(found, drawn, reference):
+def _measured(found, drawn, student, reference):
     """{(kind, n): [(accuracy on the images that it was asked about, accuracy and loss on fresh ones), ...]}."""
     images = torch.cat([drawn.images, drawn.held_out])
     labels = torch.cat([drawn.labels, drawn.held_out_labels])
     measured = {}
-    for run, model in zip(found["runs"], found["models"], strict=True):
+    for run, state in zip(found["runs"], found["models"], strict=False):
         kind, seen, asked = run["kind"], run["trained"][run["trained"] >= 0], run["asked"][run["asked"] >= 0]
         if not (run["steps"] and len(seen) and len(asked)):
             continue
@@ -287,7 +285,7 @@ def _measured(found, drawn, reference):
         check(2 * int((asked >= n).sum()) > len(asked), f"the {NAMES[kind]} that was trained on the first {n} images "
               "is measured on these images; measure on held-out ones")
         asked = asked[asked >= n]
-        logits = _logits(model, kind, torch.cat([images[asked], drawn.fresh]), reference)
+        logits = _logits(state, kind, torch.cat([images[asked], drawn.fresh]), student, reference)
         on, fresh = _count(logits[: len(asked)], labels[asked]), logits[len(asked) :]
         loss = F.cross_entropy(fresh, drawn.fresh_labels).item()
         measured.setdefault((kind, n), []).append((on, _count(fresh, drawn.fresh_labels), loss))
@@ -295,11 +293,11 @@ def _measured(found, drawn, reference):
 
 
 @pytest.mark.weight(5)
-def test_efficiency(data_efficiency, ViT, SmallCNN, in_box, rng, reference):
+def test_efficiency(data_efficiency, ViT, SmallCNN, student, anew, rng, reference):
     """data_efficiency trains both models on as many images as it is told, and measures them on held-out ones."""
     for number in range(DRAWS):
         drawn = draw_signs(rng.initial_seed() + number)
-        found = in_box(watched_efficiency, data_efficiency, SIZES, STEPS, *drawn[:4])
+        found = student.run(watched_efficiency, student["data_efficiency"], SIZES, STEPS, *drawn[:4])
         try:
             accuracies = read_efficiency(found["result"], SIZES)
         except (ValueError, TypeError) as error:
@@ -307,17 +305,20 @@ def test_efficiency(data_efficiency, ViT, SmallCNN, in_box, rng, reference):
         for name, values in accuracies.items():
             check(all(0 <= value <= 1 for value in values), f'the accuracies of "{name}" are '
                   f"{[round(v, 4) for v in values]}; shares from 0 to 1 are asked for")
-        measured = _measured(found, drawn, reference)
+        found["models"] = [model.state_dict() for model in found["models"][:MODELS]]
+        student = anew()  # what is learned is in the weights: nothing else comes along
+        measured = _measured(found, drawn, student, reference)
         _is_what_was_measured(accuracies, measured)
         if not _alike(measured):
             break
-    untrained = {"vit": ViT(**SMALL), "cnn": _model(SmallCNN, in_box)}
+    untrained = {"vit": student["ViT"](**SMALL), "cnn": student.run(build, student["SmallCNN"])}
     reached = {kind: max(measured[kind, TRAIN], key=lambda one: one[1]) for kind in NAMES}
     for kind, name in NAMES.items():
         little = max(accuracy for _, accuracy, _ in measured[kind, FIRST])
         check(little <= LITTLE, f"on the first {FIRST} images there are {FIRST_CLASSES} of the ten classes, and the "
               f"{name} that was trained on them is right on {little:.0%} of new ones: was it trained on {FIRST} only?")
-        before = F.cross_entropy(_logits(untrained[kind], kind, drawn.fresh, reference), drawn.fresh_labels).item()
+        before = F.cross_entropy(_logits(untrained[kind].state_dict(), kind, drawn.fresh, student, reference),
+                                 drawn.fresh_labels).item()
         after = reached[kind][2]
         check(after < min(LOSS, before), f"after training on {TRAIN} images the {name}'s loss on new ones is "
               f"{after:.3f}, that of an untrained one {before:.3f}, and that of guessing 2.303: does it train at all?")
