@@ -63,6 +63,8 @@ class Ours:
 
     def __init__(self) -> None:
         self._undo: list[Callable[[], object]] = []
+        self._functions: list[tuple[types.FunctionType, types.CodeType, Any, Any]] = []
+        self._bare: list[types.FunctionType] = []  # without attributes, as nearly all are
         seen: dict[int, Any] = {}  # holds what it has seen, so that no number is given twice
         waiting: list[Any] = [module for name, module in list(sys.modules.items()) if is_ours(name)]
         while waiting:
@@ -73,6 +75,14 @@ class Ours:
 
     def restore(self) -> None:
         """Undo every change since; modules that were imported later stay, and no cache does."""
+        for function, code, defaults, by_name in self._functions:
+            if function.__code__ is not code or function.__defaults__ is not defaults:
+                function.__code__, function.__defaults__ = code, defaults
+            if function.__kwdefaults__ is not by_name:
+                function.__kwdefaults__ = by_name
+        for function in self._bare:
+            if function.__dict__:
+                function.__dict__.clear()
         for undo in self._undo:
             undo()
 
@@ -113,11 +123,13 @@ class Ours:
 
     def _keep_function(self, function: types.FunctionType) -> Iterable[Any]:
         kept = function.__code__, function.__defaults__, function.__kwdefaults__
-        self._undo.append(partial(_rewrite, function, *kept))
+        self._functions.append((function, *kept))
         filled = [cell for cell in function.__closure__ or () if cell != types.CellType()]
         cells = [(cell, cell.cell_contents) for cell in filled]
         self._undo += [partial(setattr, cell, "cell_contents", content) for cell, content in cells]
-        return [kept[1], kept[2], vars(function), *(content for _, content in cells)]
+        if not vars(function):
+            self._bare.append(function)
+        return [kept[1], kept[2], vars(function) or None, *(content for _, content in cells)]
 
     def _keep_numbers(self, array: Any) -> Iterable[Any]:
         """Of an array of NumPy or a tensor."""
@@ -151,11 +163,6 @@ def _redefine(cls: type, kept: dict[str, Any], bases: tuple[type, ...]) -> None:
         type.__delattr__(cls, name)
     for name in kept.keys() - names.keys():
         type.__setattr__(cls, name, kept[name])
-
-
-def _rewrite(function: types.FunctionType, code: types.CodeType, defaults: Any, by_name: Any) -> None:
-    if function.__code__ is not code or function.__defaults__ is not defaults or function.__kwdefaults__ is not by_name:
-        function.__code__, function.__defaults__, function.__kwdefaults__ = code, defaults, by_name
 
 
 @cache

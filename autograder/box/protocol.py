@@ -45,6 +45,8 @@ _LIST, _TUPLE, _DICT, _SET = range(4)
 _TENSOR, _INT, _COMPLEX, _HANDLE, _NAME, _FUNCTION, _DTYPE, _ARRAY, _NUMPY_SCALAR, _KEPT = range(1, 11)
 _FUNCTION_NAME = re.compile(r"([A-Za-z]\w*(?:\.[A-Za-z]\w*)*):[A-Za-z]\w*", re.ASCII)
 _HASHABLE = (type(None), bool, int, float, str)
+_FORMS = [struct.Struct(f"<B{axes}Q") for axes in range(MAX_AXES + 1)]  # of a tensor: the code of its dtype, its shape
+_QUICK = {dtype: code for dtype, code in _CODE.items() if not dtype.is_complex and dtype != torch.bfloat16}
 
 
 class ProtocolError(Exception):
@@ -153,7 +155,7 @@ def unpack(frame: bytes | bytearray, caps: Caps) -> tuple[Header, Any, list[Tens
             max_map_len=0,
             max_bin_len=0,
             max_ext_len=MAX_ITEM,
-            ext_hook=msgpack.ExtType,
+            ext_hook=_item,
         )
         unpacker = _Unpacker(frame if type(frame) is bytearray else bytearray(frame), middle, caps)
         value = unpacker.lift(tree, 0)
@@ -164,6 +166,11 @@ def unpack(frame: bytes | bytearray, caps: Caps) -> tuple[Header, Any, list[Tens
     if unpacker.cursor != len(frame):
         raise ProtocolError("bytes are left over behind the last tensor")
     return header, value, unpacker.tensors
+
+
+def _item(code: int, data: bytes) -> msgpack.ExtType:
+    """An item of a kind of ours, whose code and data are what they should be; msgpack looks at them at length."""
+    return tuple.__new__(msgpack.ExtType, (code, data))
 
 
 def plain(tensor: Tensor) -> Tensor:
@@ -237,6 +244,8 @@ class _Packer:
         if kind is set:
             self._hold(len(value))
             return [_SET, *[self._key(item) for item in value]]
+        if kind is Tensor and value.is_cpu and value.layout is torch.strided and value.dtype in _QUICK:
+            return self._numbers(value)
         if isinstance(value, Tensor):
             return self._tensor(value)
         if isinstance(value, np.ndarray):
@@ -268,6 +277,13 @@ class _Packer:
             raise ProtocolError(f"a {type(key).__name__} cannot be a key or an element of a set here")
         return key
 
+    def _numbers(self, tensor: Tensor) -> msgpack.ExtType:
+        """A tensor as most are; the same as below in fewer steps."""
+        if self.size + tensor.nbytes > self.caps.tensors:
+            raise ProtocolError(f"the message is too large ({tensor.nbytes} bytes of tensors)")
+        array = np.ascontiguousarray(tensor.detach().resolve_neg().numpy())
+        return self._buffer(_TENSOR, _QUICK[tensor.dtype], tensor.shape, array.data)
+
     def _tensor(self, tensor: Tensor) -> msgpack.ExtType:
         with torch._C.DisableTorchFunctionSubclass():
             size = tensor.numel() * tensor.element_size()
@@ -289,11 +305,13 @@ class _Packer:
     def _buffer(self, kind: int, code: int, shape: Sequence[int], data: memoryview) -> msgpack.ExtType:
         self.buffers.append(data)
         self.size += data.nbytes
-        self.numbers += math.prod(max(length, 1) for length in shape)
+        self.numbers += math.prod(shape) or math.prod(max(length, 1) for length in shape)
         if self.numbers > self.caps.numbers:
             raise ProtocolError(f"the message is too large (more than {self.caps.numbers} numbers)")
         self._hold(len(self.buffers))
-        return self._ext(kind, struct.pack(f"<B{len(shape)}Q", code, *shape))
+        if len(shape) > MAX_AXES:
+            raise ProtocolError("a number or name is too long")
+        return _item(kind, _FORMS[len(shape)].pack(code, *shape))
 
     def _hold(self, count: int) -> None:
         if count > self.caps.count:
@@ -302,7 +320,7 @@ class _Packer:
     def _ext(self, code: int, data: bytes) -> msgpack.ExtType:
         if len(data) > MAX_ITEM:
             raise ProtocolError("a number or name is too long")
-        return msgpack.ExtType(code, data)
+        return _item(code, data)
 
 
 class _Unpacker:
@@ -398,13 +416,14 @@ class _Unpacker:
 
     def _place(self, data: bytes, dtypes: Sequence[Any]) -> tuple[Any, list[int], int]:
         """What an item says of a tensor or array: dtype, shape and where its bytes end; they must all be there."""
-        code, *shape = struct.unpack(f"<B{len(data) // 8}Q", data)
-        if code >= len(dtypes) or len(shape) > MAX_AXES or len(self.tensors) + self.arrays >= self.caps.count:
-            raise ProtocolError("a tensor or array of unknown dtype, too many axes, or one too many")
-        size, spread = 1, 1  # `spread` keeps the other axes small too where there is nothing
-        for length in shape:
-            size *= length
-            spread *= max(length, 1)
+        axes = len(data) // 8
+        if axes > MAX_AXES or len(self.tensors) + self.arrays >= self.caps.count:
+            raise ProtocolError("a tensor or array with too many axes, or one too many")
+        code, *shape = _FORMS[axes].unpack(data)
+        if code >= len(dtypes):
+            raise ProtocolError("a tensor or array of unknown dtype")
+        size = math.prod(shape)
+        spread = size or math.prod(max(length, 1) for length in shape)  # keeps the others small where one is 0
         self.numbers += spread
         if self.numbers > self.caps.numbers:
             raise ProtocolError(f"the message holds more than {self.caps.numbers} numbers")

@@ -76,8 +76,11 @@ def warm_up() -> None:
     from torch import nn
 
     torch.set_num_threads(1)
-    for name in (*WARM, *our_modules()):
+    for name in WARM:
         importlib.import_module(name)
+    for module in map(importlib.import_module, our_modules()):
+        if (read_ahead := getattr(module, "read_ahead", None)) is not None:  # what boxes would read, each for itself
+            read_ahead()
     from matplotlib import pyplot
 
     pyplot.figure().add_subplot().set_title("warm")

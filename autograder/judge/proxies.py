@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -58,6 +59,7 @@ class Student:
         self._seed: int | None = None  # to be sent with the next request
         self.watched_on: str | None = None  # as well: the device of a new session of watched calls
         self.relay: Relay | None = None  # the way to parts in another box
+        self._facts: dict[Any, Any] = {}  # what functions of ours have told that need be asked but once
         self._graphs: list[int] = []  # what the box may forget, told with the next request
         self._handles: list[int] = []
 
@@ -65,6 +67,7 @@ class Student:
         """Run cells in order, each with `id`, `source` and names to `keep`; one that fails does not stop the next."""
         sent = [dict(cell) for cell in cells]
         self._known.clear()
+        self._facts.clear()
         self._answers.update(name for cell in sent for name in cell.get("keep", ()))
         replies = checked(self.ask({"op": "load", "cells": sent}, wall), list)
         if len(replies) != len(sent):
@@ -108,7 +111,12 @@ class Student:
         """
         if (measure := MEASURES.get(f"{function.__module__}:{function.__name__}")) is not None:
             return measure(self, *args, **kwargs)
-        return self.beside(function, *args, **kwargs)
+        if not getattr(function, "is_fact", False):
+            return self.beside(function, *args, **kwargs)
+        key = function.__module__, function.__name__, _plain_key(args), _plain_key([*kwargs.items()])
+        if key not in self._facts:
+            self._facts[key] = self.beside(function, *args, **kwargs)
+        return copy.deepcopy(self._facts[key])
 
     def beside(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         """Run a function of ours in the box; student code is in the same process and can lie to it."""
@@ -402,6 +410,17 @@ def lower(value: Any, leaves: list[Tensor] | None = None) -> Any:
         raise TypeError(f"a pandas {type(value).__name__} cannot be sent to the box: send its NumPy arrays")
     raise TypeError(f"{value!r} cannot be sent to the box: only data, the student's own objects, "
                     f"and module-level functions of {', '.join(ours.PACKAGES)} can")  # fmt: skip
+
+
+def _plain_key(value: Any) -> Any:
+    """What tells the arguments of a fact from others: numbers, words, and names of the student's."""
+    if isinstance(value, list | tuple):
+        return tuple(map(_plain_key, value))
+    if isinstance(value, Proxy) and type(value._target) is Name:
+        return value._target
+    if value is None or type(value) in (bool, int, float, str):
+        return type(value), value
+    raise TypeError(f"{value!r} cannot be asked a fact about: only numbers, words and the student's names can")
 
 
 def _array(value: np.ndarray | np.generic) -> Any:

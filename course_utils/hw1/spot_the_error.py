@@ -7,7 +7,7 @@ asked for and is true; a false line is one that departs from it. `draw` makes ar
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -192,3 +192,14 @@ def departs(name: str, line: str, arguments: tuple[Any, ...]) -> float:
     lines = DERIVATIONS[name]
     first = next(iter(lines.values()))
     return float((lines[line](*arguments) - first(*arguments)).abs().max())
+
+
+def largest_gaps(name: str, points: Sequence[tuple[Any, ...]]) -> dict[str, float]:
+    """For each line how far it departs from the first one, at the worst of the points."""
+    lines = DERIVATIONS[name]
+    first, gaps = next(iter(lines.values())), dict.fromkeys(lines, 0.0)
+    for point in points:
+        right = first(*point)
+        for line, value in lines.items():
+            gaps[line] = max(gaps[line], 0.0 if value is first else float((value(*point) - right).abs().max()))
+    return gaps

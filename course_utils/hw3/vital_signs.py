@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import math
 from collections.abc import Callable
 from typing import Any
@@ -11,11 +10,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from course_utils.checking.beside import fact
 from course_utils.hw3.patients import LENGTHS, PatientAttention, admitted, chart, healthy, planted, toy_batch
 
 N = 64  # sequences that are looked at
 
 
+@fact
 def vital_signs(fix: Callable[[nn.Module], nn.Module], number: int, seed: int = 0) -> dict[str, Any]:
     """What the mended patient is like, not trained yet.
 
@@ -52,7 +53,7 @@ def vital_signs(fix: Callable[[nn.Module], nn.Module], number: int, seed: int = 
             "noise": round(noise, 2),
             "equal_units": [name for name, part in linear if bool((part.weight == part.weight[0]).all())],
             "scale": _scales(model),
-            "road": _has_a_road(model, ids, padding),
+            "road": _has_a_road(model, ids, padding),  # nothing looks at the model after this: it is changed
             "twin": not _moves(out, twin(ids, padding)),
         }
 
@@ -69,15 +70,14 @@ def parameters_without_gradient(model: nn.Module, *inputs: Tensor) -> list[str]:
 
 
 def _has_a_road(model: nn.Module, ids: Tensor, padding: Tensor) -> bool:
-    """Whether the first token moves the output when no branch does: by the residual road."""
-    bare = copy.deepcopy(model).eval()
-    for name, part in bare.named_modules():
+    """Whether the first token moves the output when no branch does, since all are taken out: by the residual road."""
+    for name, part in model.named_modules():
         if name.startswith("blocks.") and name.endswith((".o_proj", ".fc2")) and isinstance(part, nn.Linear):
             nn.init.zeros_(part.weight)
             nn.init.zeros_(part.bias)
     other = ids.clone()
     other[:, 0] = 7
-    return _moves(bare(other, padding), bare(ids, padding))
+    return _moves(model(other, padding), model(ids, padding))
 
 
 def _noise(model: nn.Module, ids: Tensor, padding: Tensor) -> float:

@@ -10,6 +10,7 @@ import random
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -30,13 +31,15 @@ def lively_weights(
     They depend on the seed alone, on any machine.
     """
     rng = random.Random(seed)
+    many = np.random.RandomState(0)  # draws the same numbers as `rng.random()`, and many at a time
+    *words, place = rng.getstate()[1]
+    many.set_state({"bit_generator": "MT19937", "state": {"key": np.array(words, np.uint32), "pos": place}})
     places = torch.ones(d_model, dtype=torch.float64)
     places[:4] = 3.0  # where the position turns fastest: else every step is like the one before
 
     def uniform(*shape: int, spread: float) -> Tensor:
         """Numbers of that standard deviation."""
-        numbers = [rng.random() for _ in range(math.prod(shape))]
-        return (torch.tensor(numbers, dtype=torch.float64).reshape(shape) - 0.5) * (math.sqrt(12) * spread)
+        return (torch.from_numpy(many.random_sample(shape)) - 0.5) * (math.sqrt(12) * spread)
 
     def linear(name: str, rows: int, columns: int, gain: float | Tensor = 1.0) -> Iterator[tuple[str, Tensor]]:
         yield f"{name}.weight", uniform(rows, columns, spread=1 / math.sqrt(columns)) * gain
@@ -64,6 +67,8 @@ def lively_weights(
                 weights |= norm(f"{layer}.norm{number + 1}")
         weights |= norm(f"{stack}_norm")
     # signs of both kinds: else a tied model likes best to write once more what it has just written
+    later = many.get_state(legacy=False)["state"]
+    rng.setstate((3, (*later["key"].tolist(), later["pos"]), None))
     signs = torch.tensor([rng.choice((-1.0, 1.0)) for _ in range(d_model)], dtype=torch.float64)
     weights["decoder_norm.weight"] = weights["decoder_norm.weight"] * signs
     return weights

@@ -9,9 +9,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from course_utils.checking.beside import fact
 from course_utils.hw5.vision import SIZES, build
 
 
+@fact
 def cnn_facts(make: Callable[..., nn.Module]) -> dict[str, Any]:
     """Facts about a model for the digits.
 

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.modules.module import register_module_forward_pre_hook
 
+from course_utils.checking.beside import fact
 from course_utils.data import mnist5k
 from course_utils.hw5.training_watch import image_keys
 from course_utils.hw5.vision import NAMES, SIZES, call
@@ -98,6 +99,7 @@ def _planned(options: dict[str, float], batches: int) -> int:
     return int(steps if steps is not None else epochs * batches)
 
 
+@fact
 def efficiency_plan(data_efficiency: Callable[..., Any], sizes: Sequence[int], steps: int | None = 3) -> dict[str, Any]:
     """What the function would do, with stand-ins for `train_classifier` and `evaluate` that only take notes.
 

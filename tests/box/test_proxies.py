@@ -8,9 +8,59 @@ import torch
 from autograder.box.channel import LoopbackChannel
 from autograder.judge.expect import raises
 from autograder.judge.proxies import ModuleProxy, Student
+from course_utils.checking.beside import ask_all
 from course_utils.hw1 import kernels
+from course_utils.hw5.cnn_facts import cnn_facts
 
 # functions
+
+
+COUNTING = """
+import torch
+calls = []
+def add(a, b):
+    calls.append(a)
+    return a + b
+def count():
+    return len(calls)
+class SmallCNN(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        calls.append("made")
+        self.layers = torch.nn.Sequential(torch.nn.Conv2d(1, 2, 3), torch.nn.ReLU(), torch.nn.Flatten(),
+                                          torch.nn.LazyLinear(10))
+    def forward(self, x):
+        return self.layers(x)
+"""
+
+
+@pytest.fixture
+def counting():
+    found = Student(LoopbackChannel())
+    found.load([{"id": "counting", "source": COUNTING, "keep": ("add", "count", "SmallCNN")}])
+    return found
+
+
+def test_many_questions_are_one_message(counting, monkeypatch):
+    sent, request = [], LoopbackChannel.request
+    monkeypatch.setattr(
+        LoopbackChannel, "request", lambda self, message, **limits: sent.append(message) or request(self, message)
+    )
+    add = counting["add"]
+    sent.clear()
+    assert ask_all(add, [(1, 2), (3, 4), (5, 6)]) == [3, 7, 11]
+    assert len(sent) == 1 and counting["count"]() == 3
+    assert ask_all(lambda a, b: a * b, [(1, 2), (3, 4)]) == [2, 12]  # in a notebook there is nobody in between
+
+
+def test_a_fact_is_asked_for_once_and_whoever_asks_has_their_own(counting):
+    first = counting.run(cnn_facts, counting["SmallCNN"])
+    made = counting["count"]()
+    first["kernels"].clear()
+    again = counting.run(cnn_facts, counting["SmallCNN"])
+    assert counting["count"]() == made > 0 and again["kernels"]
+    counting.load([{"id": "other", "source": "class Other(SmallCNN):\n    pass", "keep": ("Other",)}])
+    assert counting.run(cnn_facts, counting["Other"])["shape"] == again["shape"] and counting["count"]() > made
 
 
 def test_arguments_and_results_keep_their_structure(student):

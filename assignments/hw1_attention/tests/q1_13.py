@@ -2,8 +2,9 @@
 # Where a check fails, mistakes.dat beside this file tells whether that is a known mistake.
 """Public checks of q1_13: repairs."""
 
+from course_utils.checking.beside import ask_all
 from course_utils.checking.compare import check, same
-from course_utils.hw1.spot_the_error import DERIVATIONS, departs, draw
+from course_utils.hw1.spot_the_error import DERIVATIONS, draw, largest_gaps
 from course_utils.notebook.grader import Explainer
 
 OK_FORMAT = False
@@ -28,9 +29,8 @@ def _answer(repairs):
     return got
 
 
-def _first_false(name, points):
-    """The first line that departs from the first one at one of the points, or None."""
-    gaps = {line: max(departs(name, line, point) for point in points) for line in DERIVATIONS[name]}
+def _first_false(gaps):
+    """The first line that departs from the first one, or None."""
     return next((line for line, gap in gaps.items() if gap > 1e-6), None)
 
 
@@ -46,7 +46,8 @@ def test_true_derivations_stand(repairs, rng):
     """No derivation is blamed whose lines agree wherever they are tried."""
     # keeps: no-other
     for name in _answer(repairs):
-        check(_first_false(name, [draw(name, rng) for _ in range(20)]), f"all lines of {name} agree at twenty random "
+        gaps = largest_gaps(name, [draw(name, rng) for _ in range(20)])
+        check(_first_false(gaps), f"all lines of {name} agree at twenty random "
               "points: is there a false one?")
 
 
@@ -56,8 +57,8 @@ def test_false_derivations_are_named(repairs, rng):
     # keeps: each-false
     got = _answer(repairs)
     for name in DERIVATIONS:
-        points = [draw(name, rng) for _ in range(20)]
-        check(name in got or not _first_false(name, points), f"you let {name} stand, but its lines do not agree "
+        gaps = largest_gaps(name, [draw(name, rng) for _ in range(20)])
+        check(name in got or not _first_false(gaps), f"you let {name} stand, but its lines do not agree "
               "everywhere: evaluate them at several random points")
 
 
@@ -66,10 +67,9 @@ def test_first_false_line(repairs, rng):
     """The line that you name is the first that departs, and the lines before it agree."""
     # keeps: first-line
     for name, (line, _) in _answer(repairs).items():
-        points = [draw(name, rng) for _ in range(20)]
-        gaps = {each: max(departs(name, each, point) for point in points) for each in DERIVATIONS[name]}
+        gaps = largest_gaps(name, [draw(name, rng) for _ in range(20)])
         check(gaps[line] > 1e-6, f"{name}: line {line} agrees with the first line at twenty random points")
-        check(line == _first_false(name, points), f"{name}: a line before {line} departs from the first line already")
+        check(line == _first_false(gaps), f"{name}: a line before {line} departs from the first line already")
 
 
 @explain.case
@@ -78,6 +78,6 @@ def test_repairs_hold(repairs, rng):
     # keeps: repaired
     for name, (line, repaired) in _answer(repairs).items():
         first = next(iter(DERIVATIONS[name].values()))
-        for _ in range(10):
-            point = draw(name, rng)
-            same(repaired(*point), first(*point), f"{name}: the repaired line {line}", 1e-6, 1e-8, dtype=False)
+        points = [draw(name, rng) for _ in range(10)]
+        for point, value in zip(points, ask_all(repaired, points), strict=True):
+            same(value, first(*point), f"{name}: the repaired line {line}", 1e-6, 1e-8, dtype=False)

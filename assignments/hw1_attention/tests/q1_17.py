@@ -4,6 +4,7 @@
 
 import torch
 
+from course_utils.checking.beside import ask_all
 from course_utils.checking.compare import check, number
 from course_utils.notebook.grader import Explainer
 
@@ -37,11 +38,11 @@ def test_form(saturation_bound):
 def test_it_is_a_bound(saturation_bound, rng):
     """No softmax lies above it: 300 random ones of 2 to 40 scores, flat and sharp."""
     # keeps: bound
-    for i in range(300):
-        scores = 10 ** (i % 7 / 2 - 1) * torch.randn(2 + i % 39, generator=rng, dtype=F64)
-        weights = scores.softmax(0)
-        largest, size = weights.max().item(), _size(weights)
-        got = number(saturation_bound(largest), "the bound")
+    scales = [10 ** (i % 7 / 2 - 1) for i in range(300)]
+    drawn = [(x * torch.randn(2 + i % 39, generator=rng, dtype=F64)).softmax(0) for i, x in enumerate(scales)]
+    bounds = ask_all(saturation_bound, [(weights.max().item(),) for weights in drawn])
+    for weights, bound in zip(drawn, bounds, strict=True):
+        largest, size, got = weights.max().item(), _size(weights), number(bound, "the bound")
         check(got >= size - 1e-9, f"{len(weights)} weights with the largest {largest:.4g} have |J| = {size:.4g}, above "
               f"your bound {got:.4g}")
 

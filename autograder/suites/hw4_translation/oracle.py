@@ -3,7 +3,9 @@
 import itertools
 import math
 import warnings
+from collections import defaultdict
 from dataclasses import dataclass, replace
+from functools import cache
 
 import torch
 from torch import Tensor, nn
@@ -15,8 +17,9 @@ F64 = torch.float64
 MARGIN = 1e-3  # by how much the best token leads where answers are compared token for token
 
 
+@cache
 def sinusoids(n, d, first=0, base=10000.0):
-    """[n, d], by the formula, entry by entry."""
+    """[n, d], by the formula, entry by entry; made once, so nobody may write to it."""
     table = torch.empty(n, d, dtype=F64)
     for t, i in itertools.product(range(n), range(d)):
         angle = (t + first) / base ** ((i - i % 2) / d)
@@ -32,13 +35,16 @@ class Translator:
         vocab, self.width = weights["tgt_embed.weight"].shape
         layers = len({name.split(".")[1] for name in weights if name.startswith("encoder_layers.")})
         d_ff = len(weights["encoder_layers.0.ff.fc1.bias"])
-        with warnings.catch_warnings(action="ignore"):  # about its fast path, which pre-norm layers do not have
-            self.core = nn.Transformer(self.width, n_heads, layers, layers, d_ff, 0.0, "gelu", batch_first=True,
-                                       norm_first=True, device="meta", dtype=weights["tgt_embed.weight"].dtype)
+        self._sizes = self.width, n_heads, layers, layers, d_ff
+        self.core = _idle[self._sizes].pop() if _idle[self._sizes] else _core(self._sizes)
         self.core.load_state_dict(_torch_state(self.weights), assign=True)
         self.src = nn.Parameter(self.weights["src_embed.weight"])
         self.tgt = nn.Parameter(self.weights["tgt_embed.weight"])
         self._positions = sinusoids(64, self.width)
+
+    def __del__(self):
+        if hasattr(self, "core"):
+            _idle[self._sizes].append(self.core)
 
     def parameters(self):
         """Names of the contract and the parameters that stand for them; q, k, v share one of torch's."""
@@ -87,6 +93,16 @@ class Translator:
         return self.decode(tgt, self.encode(src, padding), padding)
 
 
+_idle = defaultdict(list)  # by their sizes: cores of translators that are gone, for the next ones to put weights into
+
+
+def _core(sizes):
+    """An nn.Transformer without numbers. To make one takes longer than to ask it: torch copies it layer by layer."""
+    with warnings.catch_warnings(action="ignore"):  # about its fast path, which pre-norm layers do not have
+        return nn.Transformer(*sizes, 0.0, "gelu", batch_first=True, norm_first=True, device="meta")
+
+
+@cache
 def _torch_name(name):
     """torch's name for a weight, and which third of it where torch has three in one."""
     name = name.replace("encoder_layers", "encoder.layers").replace("decoder_layers", "decoder.layers")

@@ -3,6 +3,7 @@
 import torch
 from torch import nn
 
+from course_utils.checking.beside import ask_all
 from course_utils.checking.compare import check, number
 from course_utils.instruments.work import count_work
 
@@ -42,14 +43,13 @@ def test_short_and_long(bottleneck):
 def test_bottleneck_by_counting(bottleneck):
     """The four projections against the two products, counted, for many T, S and widths; equal costs are left out."""
     # keeps: bottleneck
-    for D in (6, 9):
-        for T, S in SIZES:
-            projections, products = 2 * (2 * T + 2 * S) * D * D, 2 * 2 * T * S * D
-            if projections != products:
-                expected, got = "attention" if products > projections else "projections", bottleneck(T, S, D)
-                check(got == expected, f"bottleneck({T}, {S}, {D}) gives {got!r}, but the four projections take "
-                      f"{projections:,} "
-                      f"FLOPs and the two products {products:,}")
+    sizes = [(T, S, D) for D in (6, 9) for T, S in SIZES]
+    for (T, S, D), got in zip(sizes, ask_all(bottleneck, sizes), strict=True):
+        projections, products = 2 * (2 * T + 2 * S) * D * D, 2 * 2 * T * S * D
+        if projections != products:
+            expected = "attention" if products > projections else "projections"
+            check(got == expected, f"bottleneck({T}, {S}, {D}) gives {got!r}, but the four projections take "
+                  f"{projections:,} FLOPs and the two products {products:,}")
 
 
 SIZES = [(T, S) for T in (1, 5, 12, 17, 23, 40) for S in (1, 7, 12, 17, 24, 60)]

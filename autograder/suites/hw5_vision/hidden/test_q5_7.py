@@ -1,5 +1,7 @@
 """Hidden checks of q5_7: SmallCNN by what it is and does, data_efficiency by what it finds."""
 
+from functools import cache
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -217,6 +219,11 @@ def _is(name, shape, found, found_shape):
     return (found == name or found.endswith(f".{name}")) and list(found_shape) == shape
 
 
+@cache
+def _count_of_digits():
+    return len(mnist5k()[0].labels)
+
+
 def _trained_on(run, sizes, strict=True):
     """The size whose first n digits this model was trained on; None where its images are none that we know.
 
@@ -228,7 +235,7 @@ def _trained_on(run, sizes, strict=True):
         return None  # the images were changed on their way
     if not strict and known.max() >= max(sizes):
         return None
-    check(known.max() < len(mnist5k()[0].labels), f"a {name} is trained on held-out digits")
+    check(known.max() < _count_of_digits(), f"a {name} is trained on held-out digits")
     n = min((size for size in sizes if known.max() < size), default=0)
     check(n > 0, f"a {name} is trained on digit {int(known.max())}, counted from 0, where the sizes are {sizes}: take "
           "the first n training digits, train.images[:n]")
