@@ -47,7 +47,7 @@
 # with ours in its place too, so an error costs its points once, but for one small case in @q2_2 and in @q2_7 that
 # tries your own parts together.
 #
-# Answers @q2_1, @q2_2, @q2_8, @q2_9 and @q2_13 are parts of models, so gradients must flow through them: stay in PyTorch
+# Answers @q2_1, @q2_2, @q2_13, @q2_8 and @q2_9 are parts of models, so gradients must flow through them: stay in PyTorch
 # there, and do not `detach`.
 
 # %% [markdown]

@@ -6,7 +6,7 @@ import torch
 
 from course_utils.checking.beside import run_beside
 from course_utils.checking.compare import check, same, tensor
-from course_utils.hw1.symbol_gradients import symbol_gradients
+from course_utils.hw1.symbol_gradients import idle_parameters, symbol_gradients
 from course_utils.notebook.grader import Explainer
 
 OK_FORMAT = False
@@ -164,12 +164,22 @@ def test_where_the_decoder_starts(AttentionSeq2Seq):
     other = src.clone()
     other[:, 0] = (other[:, 0] + 4) % VOCAB_SRC
     check((_run(model, other, tgt_in)[1] - weights).abs().max() > 1e-6, "the weights do not depend on the source")
-    other = src.clone()
-    other[:, -1] = (other[:, -1] + 4) % VOCAB_SRC
     # among the tokens before it the weights are shared in ratios that only the decoder's state can move
-    ratios = [w[:, :, 1].double().log() - w[:, :, 0].double().log() for w in (weights, _run(model, other, tgt_in)[1])]
-    check((ratios[0] - ratios[1]).abs().max() > 1e-5, "another last token leaves the weights on the others in the same "
-          "ratios: the decoder's states do not depend on it. Start the decoder from the encoder's last real state")
+    moved = _moves_the_ratio(model, -1)
+    check(moved or not _moves_the_ratio(model, -2), "the last token but one has a say in where the decoder looks, and "
+          "the last one has none: the state after n tokens stands at place n - 1",
+          mistake="decoder-starts-one-token-early")
+    check(moved, "another last token leaves the weights on the others in the same ratios: the decoder's states do not "
+          "depend on it. Start the decoder from the encoder's last real state")
+
+
+def _moves_the_ratio(model, place):
+    """Whether another token there changes how the first two source places share their weight."""
+    src, tgt_in, _ = _batch()
+    other = src.clone()
+    other[:, place] = (other[:, place] + 4) % VOCAB_SRC
+    logs = [_run(model, x, tgt_in)[1].double().clamp_min(1e-30).log() for x in (src, other)]
+    return _moves(*(log[:, :, 1] - log[:, :, 0] for log in logs))
 
 
 @explain.case
@@ -186,3 +196,18 @@ def test_far_symbols(AttentionSeq2Seq):
     learned = run_beside(symbol_gradients, model, other, tgt_in, VOCAB_SRC)
     check(learned is None or learned[-1] > 1e-6 * learned.max(), "no gradient reaches the symbol in the middle: are "
           "the encoder's states detached before they are attended to?")
+
+
+@explain.case
+def test_all_parts_learn(AttentionSeq2Seq):
+    """Each parameter that the model uses gets a gradient, also from a source of nothing but the symbol 0."""
+    # keeps: gradients, only-the-mask
+    src, tgt_in, _ = _batch()
+    for told, source in (("", src), (" from a source of nothing but the symbol 0", torch.zeros_like(src))):
+        idle = run_beside(idle_parameters, _model(AttentionSeq2Seq), source, tgt_in)
+        check(not idle, f"no gradient reaches {', '.join(idle[:3])}{told}, though the logits depend on it: is it "
+              "frozen, detached, or is a symbol declared as padding (`padding_idx`)?", mistake="a-part-is-frozen")
+
+
+def _moves(a, b):
+    return bool((a - b).abs().max() > 1e-5)

@@ -41,7 +41,8 @@ def test_worked_numbers(attention):
     out, weights = _run(attention, q, k, v)
     a, b = 1 / (1 + math.exp(-2.0)), 1 / (1 + math.exp(2.0))
     alone = weights[0, 0, 0] > 0.9999 and weights[0, 0, 1] < 1e-4
-    check(not alone, "weights of 1 and 0: the scale 1 / sqrt(64) is missing")
+    check(not alone, "the weights are 1 and 0: the dot products were not divided by the root of 64, the width of the "
+          "queries and keys")
     same(weights, torch.tensor([[[a, b]]], dtype=F64), "the weights")
     same(out, torch.tensor([[[a, b, 5.0]]], dtype=F64), "the output")
 
@@ -132,6 +133,7 @@ def test_padding_at_any_place(attention, rng):
     """Padding may stand in front or in the middle; what lies under it has no say, however large its score."""
     # keeps: padding
     _compare(attention, rng, 2, padding=GAPS, told=" with padding in the middle")
+    _compare(attention, rng, 2, T=5, padding=GAPS, told=" of five queries and five keys with padding")
     q, k, v = (torch.randn(2, n, 4, generator=rng, dtype=F64) for n in (3, 5, 5))
     loud = torch.where(GAPS[..., None], 100 * q[:, :1].sum(1, keepdim=True), k)
     same(_run(attention, q, loud, v, key_padding_mask=GAPS)[0], _expected(q, k, v, GAPS)[0],

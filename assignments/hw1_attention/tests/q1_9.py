@@ -38,8 +38,8 @@ def test_scores_of_zero_and_one(beta_to_focus):
 def test_weight_is_p(beta_to_focus, rng):
     """At the beta that comes out, the largest weight is p: no less, and no more."""
     # keeps: finite
-    scores = torch.randn(6, generator=rng, dtype=F64)
-    for p in (0.3, 0.7, 0.95):
+    drawn = torch.randn(6, generator=rng, dtype=F64).sort().values  # the largest comes last, and then in the middle
+    for p, scores in ((0.3, drawn), (0.7, drawn), (0.95, drawn), (0.7, drawn.roll(-3))):
         beta = number(beta_to_focus(scores, p), "beta")
         check(0 <= beta < math.inf, f"beta is {beta} for p = {p}")
         check(abs(_weight(scores, beta) - p) < 1e-5, f"at beta = {beta:.5g} the largest weight is "

@@ -145,6 +145,12 @@ def test_start_of_the_decoder(AttentionSeq2Seq, rng):
         earlier[:, 1] = (earlier[:, 1] + 4) % VOCAB_SRC
         check((_ratios_moved(model, src, earlier, tgt_in, mask)[1] > slack).any(), "the weights do not depend on what "
               "stands in the source: score each step's state against the encoder's states")
+        second = src.clone()
+        for row, length in enumerate(lengths):
+            second[row, length - 2] = (second[row, length - 2] + 4) % VOCAB_SRC
+        check(not (_ratios_moved(model, src, second, tgt_in, None)[1] > slack).all() or mask is not None, "the last "
+              "token but one has a say in where the decoder looks, and the last one has none: the state after n tokens "
+              "stands at place n - 1", mistake="decoder-starts-one-token-early")
         check(False, "another token at the end of the source leaves the weights on the tokens before it in the same "
               "ratios at every step, so the decoder's states do not depend on it: start the decoder from the encoder's "
               "last real state", mistake="decoder-starts-from-zeros")

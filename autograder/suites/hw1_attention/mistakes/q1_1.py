@@ -1,4 +1,4 @@
-# %% no-max-subtraction
+# %% no-max-subtraction price=0.3
 """Your exponentials overflow: a score of 1e4 in float32 becomes inf / inf. Adding one number to all scores of
 a slice does not change its softmax; choose that number before you take the exponential."""
 def softargmax(scores, beta=1.0, dim=-1):
@@ -6,7 +6,7 @@ def softargmax(scores, beta=1.0, dim=-1):
     total = e.sum(dim, keepdim=True)
     return e / torch.where(total == 0, 1.0, total)
 
-# %% global-max-subtracted
+# %% global-max-subtracted price=0.2
 """You subtract the largest score of the whole tensor, so a slice that lies far below it underflows to zeros.
 Each slice along `dim` needs a maximum of its own."""
 def softargmax(scores, beta=1.0, dim=-1):
@@ -16,7 +16,7 @@ def softargmax(scores, beta=1.0, dim=-1):
     total = e.sum(dim, keepdim=True)
     return e / torch.where(total == 0, 1.0, total)
 
-# %% beta-ignored
+# %% beta-ignored price=0.3
 """Your result is the same for every beta: the argument is never used. It multiplies the scores."""
 replace("scores if beta == 1 else beta * scores", "scores")
 
@@ -31,16 +31,16 @@ exponential."""
 replace("scores if beta == 1 else beta * scores", "scores")
 replace("return torch.softmax(z, dim)", "return beta * torch.softmax(z, dim)")
 
-# %% dim-ignored
+# %% dim-ignored price=0.3
 """You always normalise the last axis, whatever `dim` says: look at which slices of your result sum to 1."""
 replace("torch.softmax(z, dim)", "torch.softmax(z, -1)")
 
-# %% dead-slice-nan
+# %% dead-slice-nan price=0.25
 """A slice in which every score is -inf gives NaN: subtracting its maximum is -inf - (-inf). Find such slices
 first and give them zeros."""
 replace("torch.softmax(z, dim).masked_fill(blocked, 0.0)", "torch.softmax(beta * scores, dim)")
 
-# %% dead-slice-uniform
+# %% dead-slice-uniform price=0.25
 """A slice in which every score is -inf comes out uniform: a large negative number in place of -inf is a score
 like any other when the whole slice has it. Nothing may be looked at there, so every weight is zero."""
 replace(".masked_fill(blocked, 0.0)", "")
@@ -69,7 +69,7 @@ def softargmax(scores, beta=1.0, dim=-1):
     return torch.where(blocked.all(dim, keepdim=True), torch.zeros_like(weights), weights)
 
 # %% beta-as-a-power price=0.15
-"""You raise the softmax to the power beta and normalise again. On paper that is the same; in numbers a weight that
+"""You raise the softmax to the power beta. Normalised again that would be the same on paper; in numbers a weight that
 has become 0 stays 0. Multiply the scores by beta first."""
 def softargmax(scores, beta=1.0, dim=-1):
     blocked = scores == -math.inf
@@ -84,16 +84,16 @@ sum is at least 1, and needs no help; an empty slice needs a case of its own."""
 replace("return torch.softmax(z, dim).masked_fill(blocked, 0.0)", """e = torch.exp(z - z.amax(dim, keepdim=True)).masked_fill(blocked, 0.0)
     return e / (e.sum(dim, keepdim=True) + 1e-8)""")
 
-# %% weights-detached
+# %% weights-detached price=0.3
 """No gradient flows back to the scores: the weights are detached (or their `.data` is taken), so nothing before them can
 learn."""
 replace(".masked_fill(blocked, 0.0)", ".masked_fill(blocked, 0.0).detach()")
 
-# %% beta-rounded
+# %% beta-rounded price=0.2
 """You round beta to a whole number: 2.5 becomes 2, and 0.3 becomes 0."""
 replace("else beta * scores", "else int(beta) * scores")
 
-# %% axis-off-by-one
+# %% axis-off-by-one price=0.3
 """You normalise the axis before the one that `dim` names: look at which slices of your result sum to 1."""
 replace("torch.softmax(z, dim)", "torch.softmax(z, dim - 1 if z.dim() > 1 else dim)")
 
@@ -101,3 +101,34 @@ replace("torch.softmax(z, dim)", "torch.softmax(z, dim - 1 if z.dim() > 1 else d
 """You set the weights of blocked places to 0 after the softmax, so that the others sum to less than 1: a blocked place
 still counts in the denominator. Block the scores first."""
 replace("torch.finfo(z.dtype).min", "0.0")
+
+# %% sum-over-the-last-axis
+"""You divide by a sum that always runs over the last axis, whatever `dim` says: give the sum, and the maximum, the same
+`dim`."""
+replace("return torch.softmax(z, dim).masked_fill(blocked, 0.0)",
+        """e = torch.exp(z - z.amax(dim, keepdim=True)).masked_fill(blocked, 0.0)
+    total = e.sum(-1, keepdim=True)
+    return e / torch.where(total == 0, 1.0, total)""")
+
+# %% sum-detached price=0.3
+"""The weights are right, and their gradient is not: the sum below the fraction is detached, so the scores seem to push
+nobody aside. Let the gradient pass through numerator and denominator."""
+replace("return torch.softmax(z, dim).masked_fill(blocked, 0.0)",
+        """e = torch.exp(z - z.amax(dim, keepdim=True)).masked_fill(blocked, 0.0)
+    total = e.sum(dim, keepdim=True).detach()
+    return e / torch.where(total == 0, 1.0, total)""")
+
+# %% large-scores-clipped price=0.3
+"""You clip large scores. Scores that all lie beyond your limit then look equal, and share the weight. Subtract the
+largest score of the slice: that changes no weight at all."""
+replace("return torch.softmax(z, dim)", "return torch.softmax(z if (blocked | (z.abs() < 50)).all() else z.clamp(-50, 50), dim)")
+
+# %% low-scores-taken-for-blocked price=0.2
+"""You take a low score for a blocked one. Only -inf is blocked: -10000 is a score like any other, and beside scores that
+are lower still it may have all the weight."""
+replace("blocked = scores == -math.inf", "blocked = scores < -5000")
+
+# %% float32-inside price=0.2
+"""You compute in float32 and cast back, so float64 scores keep half of their digits: stay in the dtype that came in."""
+replace("return torch.softmax(z, dim).masked_fill(blocked, 0.0)",
+        "return torch.softmax(z, dim, dtype=torch.float32).masked_fill(blocked, 0.0).to(scores.dtype)")

@@ -1,4 +1,4 @@
-# %% beta-forgotten
+# %% beta-forgotten price=0.3
 """Your derivative lacks the factor beta: the score is beta q . k, and the chain rule passes through that
 product."""
 replace("return beta * a[j]", "return a[j]")
@@ -17,7 +17,7 @@ replace("torch.outer(V[j] - h, q)", "torch.outer(V[j], q)")
 """Your columns are entries of the key: the derivative of q . k_j by k_j is the query."""
 replace("torch.outer(V[j] - h, q)", "torch.outer(V[j] - h, K[j])")
 
-# %% transposed
+# %% transposed price=0.3
 """Your Jacobian has shape [D, Dv]. The rows belong to the output, the columns to the key that is moved: [Dv,
 D]."""
 replace("torch.outer(V[j] - h, q)", "torch.outer(q, V[j] - h)")
@@ -32,11 +32,11 @@ replace("torch.outer(V[j] - h, q)", "torch.outer(h - V[j], q)")
 and then the key loses all its weight."""
 replace("scores[j] > 0 or len(K) == 1", "True")
 
-# %% limit-zero-score-loses
+# %% limit-zero-score-loses price=0.2
 """When q . k_j is zero, stretching the key changes nothing, but you drop the key: zero is a third case."""
 replace("if scores[j] < 0:", "if scores[j] <= 0:")
 
-# %% limit-zero-score-wins
+# %% limit-zero-score-wins price=0.2
 """When q . k_j is zero, stretching the key changes nothing, but you let the key win: zero is a third case."""
 replace("if scores[j] > 0 or", "if scores[j] >= 0 or")
 
@@ -45,7 +45,7 @@ replace("if scores[j] > 0 or", "if scores[j] >= 0 or")
 replace("scores = torch.where(torch.arange(len(K), device=K.device) == j, -math.inf, scores)",
         "return softargmax(scores, beta) @ V - softargmax(scores, beta)[j] * V[j]")
 
-# %% limit-ignores-beta
+# %% limit-ignores-beta price=0.25
 """Your limit does not depend on beta: the keys that remain are still weighed with the given beta, not with 1
 / sqrt(D)."""
 replace("return softargmax(scores, beta)", "return softargmax(scores, 1 / math.sqrt(len(q)))")
@@ -79,3 +79,16 @@ replace("""    if scores[j] > 0 or len(K) == 1:
         scores = torch.where(torch.arange(len(K), device=K.device) == j, -math.inf, scores)  # key j drops out
 """, """    scores = torch.where(torch.arange(len(K), device=K.device) == j, 1e3 * scores, scores)
 """)
+
+# %% limit-at-beta-one price=0.25
+"""Your limit forgets beta: where the stretched key loses, or does not notice, the other keys are weighed with `beta`
+times their dot products."""
+replace("return softargmax(scores, beta)", "return softargmax(scores)")
+
+# %% key-before
+"""Your derivative is that by the key before key j: keys are counted from 0, so j needs no shift."""
+replace("beta * a[j] * torch.outer(V[j] - h, q)", "beta * a[j - 1] * torch.outer(V[j - 1] - h, q)")
+
+# %% limit-by-the-key-alone
+"""You look at the key alone to see where its score goes. The query decides: the sign is that of q . k_j."""
+replace("if scores[j] > 0 or", "if K[j].sum() > 0 or")

@@ -12,7 +12,7 @@ replace("softargmax(P @ S @ P.T)", "softargmax(P @ S)")
 """In line_scores P and P^T have changed sides: the scores of P X are (P Q)(P K)^T = P S P^T."""
 replace("softargmax(P @ S @ P.T)", "softargmax(P.T @ S @ P)")
 
-# %% scores-scaled-again
+# %% scores-scaled-again price=0.25
 """In line_scores you divide S by the root of D: the scale is already in S, and it must come in once."""
 replace("softargmax(P @ S @ P.T)", "softargmax(P @ S @ P.T / math.sqrt(V.shape[-1]))")
 
@@ -25,36 +25,36 @@ replace("softargmax(P @ S @ P.T) @ (P @ V)", "P @ softargmax(S) @ P.T @ (P @ V)"
 """Your line_scores has V where P V belongs: the values of the shuffled tokens are shuffled too."""
 replace("softargmax(P @ S @ P.T) @ (P @ V)", "softargmax(P @ S @ P.T) @ V")
 
-# %% weights-cancelled-early
+# %% weights-cancelled-early price=0.25
 """Your line_weights is P A V already: P^T P = I is the step from this line to the next, and holds for permutations
 only. Evaluate the line as it stands."""
 replace("(P @ A @ P.T) @ (P @ V)", "P @ A @ V")
 
-# %% weights-normalised-again
+# %% weights-normalised-again price=0.25
 """You take a softmax of A. A holds the weights: the softmax has been taken."""
 replace("(P @ A @ P.T) @ (P @ V)", "(P @ softargmax(A) @ P.T) @ (P @ V)")
 replace("return P @ (A @ V)", "return P @ (softargmax(A) @ V)")
 
-# %% ends-with-inverse-permutation
+# %% ends-with-inverse-permutation price=0.25
 """Your last line applies the inverse permutation, P^T: the output of self-attention is permuted in the same
 way as its input."""
 replace("return P @ (A @ V)", "return P.T @ (A @ V)")
 
-# %% ends-with-invariance
+# %% ends-with-invariance price=0.25
 """Your last line is Sa(X): that would be invariance. Self-attention is equivariant, the output's rows are
 permuted too."""
 replace("return P @ (A @ V)", "return A @ V")
 
-# %% ends-uncancelled
+# %% ends-uncancelled price=0.25
 """Your line_output still has P^T P in it: that is the line before. On a permutation they agree; the last line is what
 is left when P^T P is gone."""
 replace("return P @ (A @ V)", "return P @ A @ P.T @ (P @ V)")
 
-# %% unscaled
+# %% unscaled price=0.25
 """Your line_shuffled is about another layer: the scores are not divided by sqrt(D)."""
 replace("/ math.sqrt(Y.shape[-1])", "")
 
-# %% scaled-by-length
+# %% scaled-by-length price=0.25
 """You divide the scores by the root of N, the number of tokens: the scale is the root of D, the width the dot
 product runs over."""
 replace("math.sqrt(Y.shape[-1])", "math.sqrt(len(Y))")
@@ -91,7 +91,7 @@ replace("return P @ (A @ V)", "return (A @ V)[P.argmax(1)]")
 keys."""
 replace("(Y @ Wq) @ (Y @ Wk).T", "(Y @ Wk) @ (Y @ Wq).T")
 
-# %% values-not-projected
+# %% values-not-projected price=0.25
 """Your line_shuffled averages the tokens themselves. The values are the tokens times Wv."""
 replace("@ (Y @ Wv)", "@ Y")
 
@@ -100,3 +100,20 @@ replace("@ (Y @ Wv)", "@ Y")
 included."""
 replace("softargmax(P @ S @ P.T) @ (P @ V)", "softargmax(P @ S @ P.T)")
 replace("(P @ A @ P.T) @ (P @ V)", "P @ A @ P.T")
+
+# %% weights-lose-the-transpose price=0.25
+"""In line_weights a P^T is missing, or stands untransposed: the line is P A P^T P V, from left to right."""
+replace("(P @ A @ P.T) @ (P @ V)", "P @ A @ P @ V")
+
+# %% weights-softmaxed price=0.25
+"""In line_weights you take a softmax. A already holds weights, of any numbers: the line has no softmax."""
+replace("(P @ A @ P.T) @ (P @ V)", "softargmax(P @ A @ P.T) @ (P @ V)")
+
+# %% scores-softmax-over-queries price=0.25
+"""In line_scores your softmax runs over the queries: each *row* of P S P^T belongs to one query, so it runs over the last
+axis."""
+replace("softargmax(P @ S @ P.T)", "softargmax(P @ S @ P.T, dim=0)")
+
+# %% output-permutes-the-values price=0.25
+"""Your line_output is A P V: P acts on the values, before the weights. The line is P A V, the outputs reordered."""
+replace("return P @ (A @ V)", "return A @ (P @ V)")

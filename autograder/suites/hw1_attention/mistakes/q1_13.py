@@ -72,3 +72,20 @@ replace('("pooled", copied)', "(2, copied)")
 replace('("wins", limit)', "(2, limit)")
 replace('("cancelled", shuffled)', "(1, shuffled)")
 replace('("saturated", reaction)', "(2, reaction)")
+
+# %% limit-forgets-the-zero price=0.1
+"""Your repaired limit has two cases. There is a third: where q . k_j is 0 the score stays 0 however long the key is, and
+the output is what it was."""
+replace("return elongated_limit(q, K, V, j, 1.0)", "return elongated_limit(q, K, V, j, 1.0) if q @ K[j] else V[j]")
+
+# %% limit-drops-the-key-at-zero price=0.1
+"""Your repaired limit lets the key lose where q . k_j is 0. Its score stays 0 there, however long the key is: the output
+is what it was."""
+replace("return elongated_limit(q, K, V, j, 1.0)",
+        """rest = torch.arange(len(K)) != j
+        return elongated_limit(q, K, V, j, 1.0) if q @ K[j] else softargmax(K[rest] @ q) @ V[rest]""")
+
+# %% reaction-repaired-as-zero price=0.2
+"""You repair `sensitive` by 0: the reaction vanishes in the limit only. The line before it, y_m (1 - y_m), is right
+everywhere."""
+replace("return y[-1] * y[:-1].sum()", "return 0 * y[-1]")

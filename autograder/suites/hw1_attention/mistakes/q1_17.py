@@ -29,3 +29,8 @@ replace("2 * (1 - float(largest))", "2 * float(largest)")
 # %% returns-a-tensor price=0.15
 """You return a tensor. A Python float is asked for."""
 replace("2 * (1 - float(largest))", "torch.tensor(2 * (1 - float(largest)))")
+
+# %% square-of-the-rest
+"""Your bound is a multiple of the *square* of what the largest weight leaves. Near 1 that is far too small: the
+Jacobian goes to 0 in proportion to 1 - largest itself."""
+replace("2 * (1 - float(largest))", "2 * (1 - float(largest)) ** 2")

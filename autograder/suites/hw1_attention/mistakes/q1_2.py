@@ -85,3 +85,25 @@ replace("y = softargmax(z)", "y = softargmax(z.float()).to(z.dtype)")
 # %% large-scores-clipped
 """You clip large scores. Scores that all lie beyond your limit then look equal, and the Jacobian is that of a tie."""
 replace("y = softargmax(z)", "y = softargmax(z.clamp(-80, 80))")
+
+# %% one-formula-for-all-entries
+"""You have y_i (1 - y_j) everywhere. The 1 is there on the diagonal only: for i other than j the entry is -y_i y_j, and
+each row sums to 0."""
+replace("return off - torch.diag(off.sum(-1))", "return torch.outer(y, 1 - y)")
+
+# %% saturation-upside-down
+"""Your saturation is 1 minus the norm. Asked is the norm itself: a small value means a saturated softmax."""
+replace("return float(", "return 1 - float(")
+
+# %% saturation-is-the-trace
+"""You add up the diagonal: that is the trace. The Frobenius norm takes all entries, squares them, adds and takes the
+root."""
+replace("torch.linalg.norm(softmax_jacobian(z.double()))", "softmax_jacobian(z.double()).trace()")
+
+# %% wide-finite-differences price=0.6
+"""Your Jacobian is right to nine or ten digits only: it looks like finite differences. Write it as a formula in the
+weights, which is exact."""
+replace("""    off = -torch.outer(y, y)  # [n, n]
+    off = off - torch.diag(off.diagonal())  # right outside the diagonal, 0 on it
+    return off - torch.diag(off.sum(-1))""", """    h = 1e-4 * torch.eye(len(z), dtype=z.dtype, device=z.device)
+    return torch.stack([(softargmax(z + e) - softargmax(z - e)) / 2e-4 for e in h], -1)""")

@@ -74,3 +74,21 @@ replace('if kind == "dot":', """keys = keys.detach()
 """Your scores have the digits of float32, or come back in it, whatever dtype comes in."""
 replace('return torch.einsum("bd,bsd->bs", query, keys)',
         'return torch.einsum("bd,bsd->bs", query.float(), keys.float()).to(query.dtype)')
+
+# %% concat-queries-repeated-in-wrong-order
+"""In "concat" the examples of the batch get one another's queries: `repeat` lays the whole batch one after the other, so
+cutting it into rows of S mixes them. Give the query an axis for the keys, `query[:, None]`, and expand that."""
+replace("query[:, None].expand_as(keys)", "query.repeat(keys.shape[1], 1).reshape(keys.shape)")
+
+# %% general-first-query-for-all
+"""In "general" every example is scored with the query of the first: the batch axis of the query is lost."""
+replace('"bd,de,bse->bs", query, W, keys', '"d,de,bse->bs", query[0], W, keys')
+
+# %% concat-relu
+"""In "concat" the hidden layer goes through another function than tanh: your scores grow without bound."""
+replace("torch.tanh(torch", "torch.relu(torch")
+
+# %% location-matrix-not-transposed
+"""In "location" you multiply `query @ W`. W is [S, D], a row for each place: rows of queries are multiplied by its
+transpose, also where it happens to be square."""
+replace('torch.einsum("bd,sd->bs", query, W)', "query @ W")

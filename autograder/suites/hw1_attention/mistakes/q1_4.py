@@ -77,3 +77,11 @@ replace('torch.einsum("bs,bsd->bd", weights, keys)', 'torch.einsum("bs,bsd->bd",
 needed."""
 replace("context = torch", """weights = weights / (1 + 1e-6)
     context = torch""")
+
+# %% v-not-handed-on
+"""The "concat" score gets no `v` from you: hand on kind, W *and* v to luong_scores."""
+replace("luong_scores(query, keys, kind, W, v)", "luong_scores(query, keys, kind, W)")
+
+# %% first-rows-keys
+"""Every context is made of the first example's keys: the batch axis of the keys is lost."""
+replace('torch.einsum("bs,bsd->bd", weights, keys)', "weights @ keys[0]")

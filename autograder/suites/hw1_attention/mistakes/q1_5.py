@@ -24,7 +24,7 @@ in the denominator. Block the scores before the softmax."""
 replace("softargmax(scores.masked_fill(key_padding_mask[:, None], -math.inf))",
         "softargmax(scores).masked_fill(key_padding_mask[:, None], 0.0)")
 
-# %% all-padding-nan
+# %% all-padding-nan price=0.15
 """A sentence that is all padding gives NaN: a softmax over nothing but -inf has no value. The card asks for
 zero weights there; your q1_1 knows how."""
 replace("softargmax(scores.masked_fill(key_padding_mask[:, None], -math.inf))",
@@ -49,7 +49,7 @@ replace("self.out = nn.Linear(d_model, vocab_tgt)", """self.norm = nn.BatchNorm1
         self.out = nn.Linear(d_model, vocab_tgt)""")
 replace("self.out(h_tilde)", "self.out(self.norm(h_tilde.mT).mT)")
 
-# %% encoder-states-detached
+# %% encoder-states-detached price=0.3
 """No gradient reaches the encoder through the attention: its states are detached (or their `.data` is taken)
 before they are used as keys, so the encoder cannot learn what to offer."""
 replace("scores = self.W(states)", """memory = memory.detach()
@@ -116,7 +116,7 @@ replace("lengths = (~key_padding_mask).sum(1)", "lengths = (~key_padding_mask).s
 replace("memory, _ = self.encoder", """key_padding_mask = key_padding_mask | (src == 0)
         memory, _ = self.encoder""")
 
-# %% decoder-starts-from-zeros
+# %% decoder-starts-from-zeros price=0.3
 """The encoder's last state is not handed over: your decoder starts from zeros, so where it looks does not depend on
 what was read. Start it from the encoder's last real state."""
 replace("self.tgt_embed(tgt_in), start.transpose(0, 1).contiguous()", "self.tgt_embed(tgt_in)")
@@ -135,3 +135,29 @@ replace("scores.masked_fill(key_padding_mask[:, None], -math.inf)", "scores.mask
 # %% context-of-another-row
 """The context of each row is made of another row's encoder states: rows of a batch do not influence each other."""
 replace("weights @ memory], dim=-1)", "weights @ memory.roll(1, 0)], dim=-1)")
+
+# %% decoder-starts-one-token-early price=0.2
+"""Your decoder starts from the state before the last real token. The state after n tokens stands at place n - 1 of the
+memory."""
+replace("lengths = (~key_padding_mask).sum(1)", "lengths = ((~key_padding_mask).sum(1) - 1).clamp(min=0)")
+
+# %% a-part-is-frozen price=0.3
+"""A part of your model never learns: its parameters are frozen (`requires_grad`), detached, or belong to a symbol that
+was declared as padding (`padding_idx`). Every parameter that the model uses must get a gradient."""
+replace("self.out = nn.Linear(d_model, vocab_tgt)", """self.out = nn.Linear(d_model, vocab_tgt)
+        self.tgt_embed.weight.requires_grad_(False)""")
+
+# %% symbol-declared-as-padding price=0.2
+"""The embedding of one symbol never learns: `padding_idx` keeps it at zero. Every source symbol is a real one here, 0
+too."""
+replace("nn.Embedding(vocab_src, d_model)", "nn.Embedding(vocab_src, d_model, padding_idx=0)")
+
+# %% all-padding-uniform price=0.15
+"""A source that is all padding gets even weights: when every score is the same large negative number, the softmax
+cannot tell that nothing may be seen. Block with -inf, and leave such rows to your softargmax."""
+replace("key_padding_mask[:, None], -math.inf)", "key_padding_mask[:, None], -1e9)")
+
+# %% target-shifted-again
+"""The logits of a step do not depend on that step's own input: `tgt_in` is shifted once more. It starts with the start
+token already, so read it as it stands."""
+replace("self.tgt_embed(tgt_in)", "self.tgt_embed(tgt_in.roll(1, 1))")

@@ -18,7 +18,7 @@ replace("weights.sum(-1, keepdim=True)", "len(xs)")
 weights already, up to their sum."""
 replace("weights @ ys / weights.sum(-1, keepdim=True)", "torch.softmax(weights, 1) @ ys")
 
-# %% query-second
+# %% query-second price=0.3
 """You call kernel(example, query): the query is the first argument. A symmetric kernel hides this, a lopsided
 one does not."""
 replace("kernel(x[:, None], xs[None])", "kernel(xs[None], x[:, None])")
@@ -47,7 +47,7 @@ replace("(a * b).sum(-1) / math.sqrt(d)", "-((a - b) ** 2).sum(-1) / (2 * math.s
 divided by their sum: which part of that is the kernel?"""
 replace("torch.exp((a * b).sum(-1) / math.sqrt(d))", "(a * b).sum(-1) / math.sqrt(d)")
 
-# %% kernel-values-detached
+# %% kernel-values-detached price=0.3
 """The estimate is right, but no gradient flows through the kernel's values: they are turned into plain numbers, or
 computed under `no_grad`. Queries and points could never be learned."""
 replace("kernel(x[:, None], xs[None])", "kernel(x[:, None], xs[None]).detach()")
@@ -70,3 +70,13 @@ replace("weights = kernel(x[:, None], xs[None])", "weights = kernel(x[None], xs[
 # %% float32-inside price=0.2
 """The estimate has the digits of float32, whatever dtype comes in: stay in the dtype of the inputs."""
 replace("weights = kernel(x[:, None], xs[None])", "weights = kernel(x[:, None].float(), xs[None].float()).to(x.dtype)")
+
+# %% kernel-gaussian-without-the-half
+"""Your kernel is Gaussian in the distance. Attention's kernel grows with the dot product: a long key has more weight,
+however far it is."""
+replace("(a * b).sum(-1) / math.sqrt(d)", "-((a - b) ** 2).sum(-1) / math.sqrt(d)")
+
+# %% kernel-plain-gaussian
+"""Your kernel is the Gaussian of the text's example. Attention's kernel is another one: write attention's weight as a
+fraction, and look at its numerator."""
+replace("(a * b).sum(-1) / math.sqrt(d)", "-((a - b) ** 2).sum(-1) / 2")

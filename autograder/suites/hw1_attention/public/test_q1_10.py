@@ -149,3 +149,8 @@ def probe_inputs_stay(elongated_limit):
 def probe_limit_of_a_thousandth(elongated_limit):
     q, keys, values = _inputs(1.0)
     return elongated_limit(q, torch.cat([keys[:2], keys[2:3] / 1000, keys[3:]]), values, 2, 0.8)
+
+
+def probe_limit_of_each_key(elongated_limit):
+    q, keys, values = _inputs(-1.0)
+    return [elongated_limit(sign * q, keys, values, j, 0.8) for sign in (1, -1) for j in range(len(keys))]

@@ -3,7 +3,7 @@
 import torch
 import torch.nn.functional as F
 
-from course_utils.checking.compare import check, same
+from course_utils.checking.compare import Wrong, check, same
 from course_utils.hw1.position_layer import position_layer
 
 F64 = torch.float64
@@ -25,29 +25,47 @@ def _close(got, expected, what):
     same(got, expected, what, rtol=0, atol=1e-5 * max(1.0, expected.abs().max().item()))
 
 
+def _does(X, layer, expected, what):
+    """Compare what the layer makes of X; where that is wrong, tell a softmax that is too soft or hears the content."""
+    got = position_layer(X, layer)
+    try:
+        _close(got, expected, what)
+    except Wrong:
+        blind = {name: torch.cat([0 * layer[name][:, : X.shape[1]], layer[name][:, X.shape[1] :]], 1)
+                 for name in ("Wq", "Wk")}
+        for changed, told in (({"Wq": 1000 * layer["Wq"]}, "is a blur of several places: with a Wq that is a thousand "
+                               "times as large it would be right, so give the chosen place a larger lead"),
+                              (blind, "depends on the content in a wrong way: content reaches the scores. The first d "
+                               "rows of Wq and Wk meet the content, and should be zero")):
+            mended = position_layer(X, {**layer, **changed})
+            check(mended.shape != expected.shape or not torch.allclose(mended, expected, atol=1e-4), f"{what} {told}")
+        raise
+
+
 def test_identity_gives_x_back(identity_layer):
     """The identity gives X back, however large its entries are."""
     # keeps: identity, every-content
     for scale in (1, 10):
         X = scale * _x(5, 3)
-        _close(position_layer(X, identity_layer(5, 3)), X, f"the layer's output for X of size {scale}")
+        _does(X, identity_layer(5, 3), X, f"the layer's output for X of size {scale}")
 
 
 def test_permutation_of_three(permutation_layer):
     """Output i is input perm[i]: with perm = (2, 0, 1) the first output is the last input."""
     # keeps: permutation
     X, perm = _x(3, 2), [2, 0, 1]
-    got = position_layer(X, _permutation(permutation_layer, perm, 2))
+    layer = _permutation(permutation_layer, perm, 2)
+    got = position_layer(X, layer)
     check(got.shape != X.shape or not torch.allclose(got, X[[1, 2, 0]], atol=1e-5),
           "this is the inverse permutation: input i went to output perm[i]")
-    _close(got, X[perm], "the layer's output")
+    _does(X, layer, X[perm], "the layer's output")
 
 
 def test_pointwise_map(pointwise_layer):
     """Every position is multiplied by the same W, here [4, 3], and no position sees another."""
     # keeps: pointwise
     X, W = _x(5, 3), _x(4, 3, seed=122)
-    _close(position_layer(X, pointwise_layer(W, 5)), X @ W.T, "the layer's output")
+    _does(X, pointwise_layer(W, 5), X @ W.T, "the layer's output")
 
 
 def test_convolution_of_three_taps(convolution_layer):
@@ -55,11 +73,12 @@ def test_convolution_of_three_taps(convolution_layer):
     # keeps: convolution
     X, kernel = _x(6, 2), torch.randn(4, 2, 3, generator=torch.Generator().manual_seed(123), dtype=F64)
     expected = F.conv1d(F.pad(X.T[None], (1, 1), mode="circular"), kernel)[0].T  # [n, d_out]
-    got = position_layer(X, convolution_layer(kernel, 6))
+    layer = convolution_layer(kernel, 6)
+    got = position_layer(X, layer)
     mirrored = F.conv1d(F.pad(X.T[None], (1, 1), mode="circular"), kernel.flip(-1))[0].T
     check(got.shape != expected.shape or not torch.allclose(got, mirrored, atol=1e-5),
           "the kernel is mirrored: tap t reads position i + t - K // 2")
-    _close(got, expected, "the layer's output")
+    _does(X, layer, expected, "the layer's output")
 
 
 def test_square_maps(pointwise_layer, convolution_layer):
@@ -86,9 +105,9 @@ def test_sharp_enough(identity_layer, permutation_layer):
     perm = [(7 * i + 3) % 100 for i in range(100)]
     for scale in (1, 20):
         X = scale * _x(100, 2)
-        got = position_layer(X, _permutation(permutation_layer, perm, 2))
-        _close(got, X[perm], f"the permutation of 100 places, contents of size {scale}")
-        _close(position_layer(X, identity_layer(100, 2)), X, f"the identity on 100 places, contents of size {scale}")
+        layer = _permutation(permutation_layer, perm, 2)
+        _does(X, layer, X[perm], f"the permutation of 100 places, contents of size {scale}")
+        _does(X, identity_layer(100, 2), X, f"the identity on 100 places, contents of size {scale}")
     X = _x(1, 3)
     _close(position_layer(X, identity_layer(1, 3)), X, "the identity on one place")
 

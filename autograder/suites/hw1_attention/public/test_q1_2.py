@@ -144,3 +144,13 @@ def probe_without_autograd(softmax_jacobian):
 def probe_digits(softmax_jacobian):
     y = torch.exp(_z(5)) / torch.exp(_z(5)).sum()
     return precision(softmax_jacobian(_z(5)) - (torch.diag(y) - torch.outer(y, y)))
+
+
+def probe_finite_at_large_scores(softmax_jacobian):
+    return bool(softmax_jacobian(_z(4) + 1000).isfinite().all())
+
+
+def probe_last_digits(softmax_jacobian):
+    y = torch.exp(_z(5)) / torch.exp(_z(5)).sum()
+    largest = (softmax_jacobian(_z(5)) - (torch.diag(y) - torch.outer(y, y))).abs().max()
+    return "all" if largest < 1e-13 else "nearly all" if largest < 1e-9 else "fewer"

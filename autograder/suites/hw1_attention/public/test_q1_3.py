@@ -168,3 +168,8 @@ def probe_precision(luong_scores):
     x = _inputs()
     exact = (x["query"][:, None] * x["keys"]).sum(-1)
     return precision(luong_scores(x["query"], x["keys"], "dot") - exact)
+
+
+def probe_location_square(luong_scores):
+    x = _inputs()
+    return luong_scores(x["query"], x["keys"][:, :3], "location", W=x["W_location"][:3])

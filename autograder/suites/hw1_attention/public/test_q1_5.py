@@ -4,7 +4,7 @@ import torch
 
 from course_utils.checking.beside import run_beside
 from course_utils.checking.compare import check, same, tensor
-from course_utils.hw1.symbol_gradients import symbol_gradients
+from course_utils.hw1.symbol_gradients import idle_parameters, symbol_gradients
 
 VOCAB_SRC, VOCAB_TGT, D = 11, 7, 16
 LENGTHS = (6, 4, 2)  # of the three sources; the rest of each row is padding
@@ -141,12 +141,22 @@ def test_where_the_decoder_starts(AttentionSeq2Seq):
     other = src.clone()
     other[:, 0] = (other[:, 0] + 4) % VOCAB_SRC
     check((_run(model, other, tgt_in)[1] - weights).abs().max() > 1e-6, "the weights do not depend on the source")
-    other = src.clone()
-    other[:, -1] = (other[:, -1] + 4) % VOCAB_SRC
     # among the tokens before it the weights are shared in ratios that only the decoder's state can move
-    ratios = [w[:, :, 1].double().log() - w[:, :, 0].double().log() for w in (weights, _run(model, other, tgt_in)[1])]
-    check((ratios[0] - ratios[1]).abs().max() > 1e-5, "another last token leaves the weights on the others in the same "
-          "ratios: the decoder's states do not depend on it. Start the decoder from the encoder's last real state")
+    moved = _moves_the_ratio(model, -1)
+    check(moved or not _moves_the_ratio(model, -2), "the last token but one has a say in where the decoder looks, and "
+          "the last one has none: the state after n tokens stands at place n - 1",
+          mistake="decoder-starts-one-token-early")
+    check(moved, "another last token leaves the weights on the others in the same ratios: the decoder's states do not "
+          "depend on it. Start the decoder from the encoder's last real state")
+
+
+def _moves_the_ratio(model, place):
+    """Whether another token there changes how the first two source places share their weight."""
+    src, tgt_in, _ = _batch()
+    other = src.clone()
+    other[:, place] = (other[:, place] + 4) % VOCAB_SRC
+    logs = [_run(model, x, tgt_in)[1].double().clamp_min(1e-30).log() for x in (src, other)]
+    return _moves(*(log[:, :, 1] - log[:, :, 0] for log in logs))
 
 
 def test_far_symbols(AttentionSeq2Seq):
@@ -162,6 +172,16 @@ def test_far_symbols(AttentionSeq2Seq):
     learned = run_beside(symbol_gradients, model, other, tgt_in, VOCAB_SRC)
     check(learned is None or learned[-1] > 1e-6 * learned.max(), "no gradient reaches the symbol in the middle: are "
           "the encoder's states detached before they are attended to?")
+
+
+def test_all_parts_learn(AttentionSeq2Seq):
+    """Each parameter that the model uses gets a gradient, also from a source of nothing but the symbol 0."""
+    # keeps: gradients, only-the-mask
+    src, tgt_in, _ = _batch()
+    for told, source in (("", src), (" from a source of nothing but the symbol 0", torch.zeros_like(src))):
+        idle = run_beside(idle_parameters, _model(AttentionSeq2Seq), source, tgt_in)
+        check(not idle, f"no gradient reaches {', '.join(idle[:3])}{told}, though the logits depend on it: is it "
+              "frozen, detached, or is a symbol declared as padding (`padding_idx`)?", mistake="a-part-is-frozen")
 
 
 def _moves(a, b):
@@ -294,15 +314,31 @@ def probe_weights_of_one_symbol(AttentionSeq2Seq):
 
 
 def probe_last_token_moves_the_ratio_of_the_others(AttentionSeq2Seq):
-    src, tgt_in, _ = _batch()
-    model = _model(AttentionSeq2Seq)
-    other = src.clone()
-    other[:, -1] = (other[:, -1] + 4) % VOCAB_SRC
-    logs = [_run(model, x, tgt_in)[1].double().clamp_min(1e-30).log() for x in (src, other)]
-    return _moves(*(log[:, :, 1] - log[:, :, 0] for log in logs))
+    return _moves_the_ratio(_model(AttentionSeq2Seq), -1)
 
 
 def probe_source_moves_the_weights(AttentionSeq2Seq):
     src, tgt_in, _ = _batch()
     model = _model(AttentionSeq2Seq)
     return _moves(_run(model, (src + 3) % VOCAB_SRC, tgt_in)[1], _run(model, src, tgt_in)[1])
+
+
+def probe_second_last_token_moves_the_ratio(AttentionSeq2Seq):
+    return _moves_the_ratio(_model(AttentionSeq2Seq), -2)
+
+
+def probe_weights_of_a_source_of_padding(AttentionSeq2Seq):
+    src, tgt_in, padding = _batch()
+    padding[1] = True
+    total = _run(_model(AttentionSeq2Seq), src, tgt_in, padding)[1][1].sum(-1)
+    return "none" if not total.isfinite().all() else "zero" if not _moves(total, 0 * total) else "some"
+
+
+def probe_everything_learns(AttentionSeq2Seq):
+    src, tgt_in, _ = _batch()
+    return not run_beside(idle_parameters, _model(AttentionSeq2Seq), src, tgt_in)
+
+
+def probe_symbol_zero_learns(AttentionSeq2Seq):
+    src, tgt_in, _ = _batch()
+    return not run_beside(idle_parameters, _model(AttentionSeq2Seq), 0 * src, tgt_in)

@@ -28,7 +28,8 @@ def test_worked_numbers(attention):
     out, weights = _run(attention, q, k, v)
     a, b = 1 / (1 + math.exp(-2.0)), 1 / (1 + math.exp(2.0))
     alone = weights[0, 0, 0] > 0.9999 and weights[0, 0, 1] < 1e-4
-    check(not alone, "weights of 1 and 0: the scale 1 / sqrt(64) is missing")
+    check(not alone, "the weights are 1 and 0: the dot products were not divided by the root of 64, the width of the "
+          "queries and keys")
     same(weights, torch.tensor([[[a, b]]], dtype=F64), "the weights")
     same(out, torch.tensor([[[a, b, 5.0]]], dtype=F64), "the output")
 
@@ -114,6 +115,7 @@ def test_padding_at_any_place(attention, rng):
     """Padding may stand in front or in the middle; what lies under it has no say, however large its score."""
     # keeps: padding
     _compare(attention, rng, 2, padding=GAPS, told=" with padding in the middle")
+    _compare(attention, rng, 2, T=5, padding=GAPS, told=" of five queries and five keys with padding")
     q, k, v = (torch.randn(2, n, 4, generator=rng, dtype=F64) for n in (3, 5, 5))
     loud = torch.where(GAPS[..., None], 100 * q[:, :1].sum(1, keepdim=True), k)
     same(_run(attention, q, loud, v, key_padding_mask=GAPS)[0], _expected(q, k, v, GAPS)[0],
@@ -298,3 +300,13 @@ def probe_causal_runs_for_any_lengths(attention):
         return list(attention(*_inputs(2), causal=True)[1].shape)
     except Exception:
         return "fails"
+
+
+def probe_as_many_heads_as_examples(attention):
+    return attention(*_inputs(2, 2), key_padding_mask=PADDING)
+
+
+def probe_mask_stays(attention):
+    padding = PADDING.clone()
+    attention(*_inputs(2), key_padding_mask=padding, causal=True)
+    return bool(torch.equal(padding, PADDING))

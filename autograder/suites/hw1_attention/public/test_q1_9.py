@@ -25,8 +25,8 @@ def test_scores_of_zero_and_one(beta_to_focus):
 def test_weight_is_p(beta_to_focus, rng):
     """At the beta that comes out, the largest weight is p: no less, and no more."""
     # keeps: finite
-    scores = torch.randn(6, generator=rng, dtype=F64)
-    for p in (0.3, 0.7, 0.95):
+    drawn = torch.randn(6, generator=rng, dtype=F64).sort().values  # the largest comes last, and then in the middle
+    for p, scores in ((0.3, drawn), (0.7, drawn), (0.95, drawn), (0.7, drawn.roll(-3))):
         beta = number(beta_to_focus(scores, p), "beta")
         check(0 <= beta < math.inf, f"beta is {beta} for p = {p}")
         check(abs(_weight(scores, beta) - p) < 1e-5, f"at beta = {beta:.5g} the largest weight is "
@@ -159,3 +159,8 @@ def probe_type(beta_to_focus):
 def probe_digits(beta_to_focus):
     scores = torch.tensor([1.0, 0.0], dtype=F64)
     return precision(torch.tensor(float(beta_to_focus(scores, 0.9)) - math.log(9.0), dtype=F64))
+
+
+def probe_digits_of_beta(beta_to_focus):
+    far = number(beta_to_focus(torch.tensor([1.0, 0.0], dtype=F64), 0.9), "beta") / math.log(9.0) - 1
+    return "six" if abs(far) < 1e-6 else "some" if abs(far) < 0.02 else "none"

@@ -51,12 +51,12 @@ replace("x.transpose(1, 2).flatten(2)", "torch.cat(x.unbind(1), dim=1)")
 side."""
 replace("x.transpose(1, 2).flatten(2)", "x.sum(1)")
 
-# %% merge-view-not-contiguous
+# %% merge-view-not-contiguous price=0.2
 """Your merge stops with "view size is not compatible": after a transpose the numbers no longer lie in memory in
 the order of the axes, and `view` never copies. Which function does, when it has to?"""
 replace("x.transpose(1, 2).flatten(2)", "x.transpose(1, 2).view(len(x), x.shape[2], -1)")
 
-# %% strides-assumed
+# %% strides-assumed price=0.15
 """You compute strides by hand, as if the input filled its memory without gaps. A slice or a transpose of another
 tensor does not: index axes, and leave the strides to torch."""
 replace("return x.unflatten(-1, (n_heads, -1)).transpose(1, 2)",
@@ -65,3 +65,13 @@ replace("return x.unflatten(-1, (n_heads, -1)).transpose(1, 2)",
 replace("return x.transpose(1, 2).flatten(2)",
         """B, H, N, width = x.shape
     return torch.as_strided(x, (B, N, H, width), (H * N * width, width, N * width, 1)).reshape(B, N, H * width)""")
+
+# %% batch-and-heads-swapped-in-merge
+"""Your merge trades the batch for the heads: each token gets pieces of other examples. Swap heads and tokens, axes 1
+and 2, and leave the batch where it is."""
+replace("return x.transpose(1, 2).flatten(2)", "return x.permute(1, 2, 0, 3).reshape(x.shape[0], x.shape[2], -1)")
+
+# %% gradient-cut price=0.3
+"""No gradient passes: the numbers are copied out of the graph by `detach`, `.data` or NumPy. Reshaping and transposing
+are enough."""
+replace("return x.unflatten(-1, (n_heads, -1)).transpose(1, 2)", "return x.detach().unflatten(-1, (n_heads, -1)).transpose(1, 2)")

@@ -108,3 +108,9 @@ def probe_split_of_a_slice(split_heads):
 
 def probe_merge_of_a_slice(merge_heads):
     return run_beside(call_with_slices, merge_heads, _numbered(6, 5, 4).reshape(2, 3, 5, 4))
+
+
+def probe_gradient_passes(split_heads, merge_heads):
+    x = torch.randn(2, 3, 4, dtype=torch.float64).requires_grad_()
+    heads = x.unflatten(-1, (2, 2)).transpose(1, 2)
+    return [bool(split_heads(x, 2).requires_grad), bool(merge_heads(heads).requires_grad)]

@@ -228,3 +228,7 @@ def probe_training_mode_drops(MultiHeadAttention, KVCache, cached_step):
 
 def probe_large_scores(MultiHeadAttention, KVCache, cached_step):
     return _decode(cached_step, KVCache, _module(MultiHeadAttention), 100 * _tokens())
+
+
+def probe_twelve_tokens(MultiHeadAttention, KVCache, cached_step):
+    return _decode(cached_step, KVCache, _module(MultiHeadAttention), _tokens(N=12))

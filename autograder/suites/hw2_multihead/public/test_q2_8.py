@@ -4,6 +4,7 @@ import torch
 
 from course_utils.checking.beside import run_beside
 from course_utils.checking.compare import check, same, tensor
+from course_utils.explain.fingerprints import precision
 from course_utils.hw2.feature_maps import elu_features, exp_features, square_features
 from course_utils.instruments.work import count_work
 
@@ -187,3 +188,9 @@ def probe_causal_gradients_fewer_keys(linear_attention):
 def probe_small_features(linear_attention):
     q, k, v = _inputs()
     return linear_attention(q - 11, k - 11, v, exp_features)
+
+
+def probe_digits(linear_attention):
+    q, k, v = _inputs()
+    weights = elu_features(q) @ elu_features(k).mT
+    return precision(linear_attention(q, k, v, elu_features) - weights @ v / weights.sum(-1, keepdim=True))
