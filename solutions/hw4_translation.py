@@ -1311,7 +1311,7 @@ def say(text: str) -> None:
 
 
 with after("q4_1", "q4_2", "q4_5", "q4_6", "q4_7", what="translator"):
-    print("some words that it knows:", ", ".join(task.source.tokens[4::9]))
+    print("some words that it knows:", ", ".join(task.source.tokens[9::9]))
     say(MY_SENTENCE)
     say("Did the old woman call her neighbour yesterday?")
 

@@ -64,10 +64,10 @@ def _german() -> Iterator[tuple[str, str, list[str]]]:
         for adjective in lexicon.ADJECTIVES[kind[0].kind]:
             forms = [adjective.german, *(adjective.stem + ending for ending in ("e", "en", "er", "es"))]
             yield "adjective", adjective.german, forms
-    for forms in AUXILIARIES:
-        yield "verb", forms["plural"], list(forms.values())
-    for first, second, plural in lexicon.MODALS.values():
-        yield "verb", plural, [first, second, plural]
+    for auxiliary in AUXILIARIES:
+        yield "verb", auxiliary["plural"], list(auxiliary.values())
+    for modal in lexicon.MODALS.values():
+        yield "verb", modal[-1], list(modal)
     for verb in VERBS:
         for one in (verb, verb.synonym):
             if one is not None:

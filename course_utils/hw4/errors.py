@@ -10,8 +10,10 @@ from course_utils.data.everyday_words import german_forms
 from course_utils.hw4.tasks import Example
 
 Tokens = Sequence[str]
-KINDS = ("ending", "form of the verb", "place of the verb", "other order", "negation", "pronoun", "other word")
-KINDS += ("left out", "added")
+KINDS = (
+    *("ending", "form of the verb", "place of the verb", "other order", "negation", "pronoun", "other word"),
+    *("left out", "added"),
+)
 
 
 def is_right(output: Tokens, example: Example) -> bool:
@@ -19,9 +21,14 @@ def is_right(output: Tokens, example: Example) -> bool:
     return list(output) in example.references
 
 
+def nearest_to(output: Tokens, references: Sequence[Tokens]) -> Tokens:
+    """The reference that shares most with the output."""
+    return max(references, key=lambda one: SequenceMatcher(None, output, one, autojunk=False).ratio())
+
+
 def kinds_of_errors(output: Tokens, references: Sequence[Tokens]) -> set[str]:
     """What is wrong, by the reference that is nearest: some of `KINDS`, and none if it is right."""
-    nearest = max(references, key=lambda one: SequenceMatcher(None, output, one, autojunk=False).ratio())
+    nearest = nearest_to(output, references)
     if sorted(output) == sorted(nearest):
         moved = [a for a, b in zip(output, nearest, strict=True) if a != b]
         return {_order(output, nearest)} if moved else set()

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from difflib import SequenceMatcher, get_close_matches
+from difflib import get_close_matches
 
 from torch import Tensor
 
 from course_utils.data import UNK
+from course_utils.hw4.errors import nearest_to
 from course_utils.hw4.tasks import Example
 from course_utils.hw4.translation import Words
 
@@ -22,7 +23,7 @@ def beside(outputs: Sequence[Tokens], examples: Sequence[Example], width: int = 
     """A line for each: right or wrong, what was written, and, if it is wrong, the reference that is nearest."""
     lines = []
     for output, example in zip(outputs, examples, strict=True):
-        nearest = max(example.references, key=lambda one, o=output: SequenceMatcher(None, o, one).ratio())
+        nearest = nearest_to(output, example.references)
         right = list(output) in example.references
         said, meant = " ".join(output) or "(nothing)", " ".join(nearest)
         lines.append(f"  right  {said}" if right else f"  wrong  {said:{width}} | {meant}")

@@ -24,13 +24,15 @@ class Bar(Generic[T]):
         self._bar = self._run.bar if self._run else _bar(total=total, desc=label or None) if watched() else None
 
     def __iter__(self) -> Iterator[T]:
-        if self._bar is None and self._run is None:
+        counter = self._run or self._bar
+        if counter is None:
             yield from self._iterable
             return
-        with nullcontext() if self._run else self._bar:  # closed also when the loop is left early
+        own: Any = nullcontext() if self._run else self._bar
+        with own:  # closed also when the loop is left early
             for item in self._iterable:
                 yield item
-                (self._run or self._bar).update()
+                counter.update()
 
     def show(self, **numbers: Any) -> None:
         """Write these numbers beside the bar, as in `show(loss=0.31, rate=1e-3)`."""
