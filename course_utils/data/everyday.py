@@ -303,6 +303,7 @@ _SEIN = {"ich": "bin", "du": "bist", "er": "ist", "plural": "sind"}
 _WAR = {"ich": "war", "du": "warst", "er": "war", "plural": "waren"}
 _HABEN = {"ich": "habe", "du": "hast", "er": "hat", "plural": "haben"}
 _WERDEN = {"ich": "werde", "du": "wirst", "er": "wird", "plural": "werden"}
+AUXILIARIES = (_SEIN, _WAR, _HABEN, _WERDEN)
 
 
 def _closed(clause: Clause, finite: str, end: list[str]) -> list[str]:

@@ -3,24 +3,22 @@
     fifty - six thousand , one hundred and twelve  ->  sechs und fünfzig tausend ein hundert zwölf
 
 German puts the ones before the tens, so word by word will not do. Every number has one right translation, and
-vocabularies, corpus and splits are the same on every machine. `train_briefly` is the small run of the grader,
-`load_model` and `translate` are what it does with a checkpoint.
+vocabularies, corpus and splits are the same on every machine. `train_briefly` is the small run of the grader.
+Batches, decoding in pieces and scores serve every other corpus too (`tasks.py`).
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import torch
 from torch import Tensor, nn
 
 from course_utils.data import BOS, EOS, PAD, Pair, Vocabulary, number_words, split_pairs
-from course_utils.notebook.checkpoints import CheckpointError, load_checkpoint
 from course_utils.notebook.training import to_device
 
 LANGUAGE = "de"
@@ -38,11 +36,26 @@ BRIEF_STEPS, BRIEF_RATE = 100, 8e-3
 BETAS = (0.9, 0.98)
 
 Ids = list[int]
+References = Sequence[Sequence[Any]]  # the good translations of one sentence
 Batch = tuple[Tensor, Tensor, Tensor, Tensor]  # src, src_padding, inputs, labels
 PadBatch = Callable[[Sequence[Ids], int], tuple[Tensor, Tensor]]
 TeacherForcing = Callable[[Sequence[Ids], int, int, int], tuple[Tensor, Tensor]]
 TrainStep = Callable[[nn.Module, Batch, torch.optim.Optimizer, int], float]
 Decode = Callable[[nn.Module, Tensor, Tensor, int, int, int], list[Ids]]
+
+
+class Words(Protocol):
+    """What turns tokens into numbers and back, as a `Vocabulary` does; `tokens` says what each number stands for."""
+
+    tokens: list[str]
+
+    def encode(self, tokens: Iterable[str], /) -> list[int]:
+        """One or more numbers per token, without BOS and EOS."""
+
+    def decode(self, ids: Iterable[int], /) -> list[str]:
+        """The tokens again, without PAD, BOS and EOS."""
+
+    def __len__(self) -> int: ...
 
 
 class Corpus(NamedTuple):
@@ -75,7 +88,7 @@ def brief_corpus(seed: int = 0) -> Corpus:
 
 
 def encode_pairs(
-    pairs: Sequence[Pair], source: Vocabulary | None = None, target: Vocabulary | None = None
+    pairs: Sequence[Pair], source: Words | None = None, target: Words | None = None
 ) -> tuple[list[Ids], list[Ids]]:
     """Sources and targets as lists of token numbers, without BOS and EOS."""
     own = vocabularies() if source is None or target is None else (source, target)
@@ -91,24 +104,38 @@ def make_batches(
     steps: int = STEPS,
     size: int = BATCH,
     seed: int = 0,
-    source: Vocabulary | None = None,
-    target: Vocabulary | None = None,
+    source: Words | None = None,
+    target: Words | None = None,
+    alike: int = 1,
 ) -> list[Batch]:
     """`steps` batches (src, src_padding, inputs, labels), made by the functions of 4.1.
 
     The pairs are shuffled anew in each epoch; which pairs a batch has depends on the seed and its place alone, so
-    that a run can go on where another stopped.
+    that a run can go on where another stopped. With `alike` above 1, the pairs of so many batches are sorted by length
+    before they are dealt out, so that little is padded.
     """
     sources, targets = encode_pairs(pairs, source, target)
-    rng, rows, batches = random.Random(seed), list[int](), list[Batch]()
+    rng, waiting, batches = random.Random(seed), list[list[int]](), list[Batch]()
     for _ in range(steps):
-        if len(rows) < size:
-            rows = rng.sample(range(len(pairs)), len(pairs))
-        taken, rows = rows[:size], rows[size:]
+        waiting = waiting or _dealt(rng, targets, size, alike)
+        taken = waiting.pop(0)
         src, src_padding = pad_batch([sources[i] for i in taken], PAD)
         inputs, labels = teacher_forcing([targets[i] for i in taken], BOS, EOS, PAD)
         batches.append((src, src_padding, inputs, labels))
     return batches
+
+
+def _dealt(rng: random.Random, targets: Sequence[Ids], size: int, alike: int) -> list[list[int]]:
+    """One epoch: the numbers of the pairs in batches; what is left over at the end waits for the next shuffle."""
+    rows = rng.sample(range(len(targets)), len(targets))
+    if alike == 1:
+        return [rows[i : i + size] for i in range(0, max(len(rows) - size, 0) + 1, size)]
+    pools = [
+        sorted(rows[i : i + alike * size], key=lambda j: len(targets[j])) for i in range(0, len(rows), alike * size)
+    ]
+    dealt = [pool[i : i + size] for pool in pools for i in range(0, len(pool), size)]
+    whole = [taken for taken in dealt if len(taken) == size] or dealt
+    return rng.sample(whole, len(whole))
 
 
 def build_model(make_model: Callable[..., nn.Module]) -> nn.Module:
@@ -133,17 +160,6 @@ def train_briefly(model: nn.Module, train_step: TrainStep, batches: Sequence[Bat
             losses.append(float(train_step(model, batch, optimizer, PAD)))
     model.eval()
     return losses
-
-
-def load_model(make_model: Callable[..., nn.Module], path: str | Path = CHECKPOINT) -> nn.Module:
-    """A model of the stated sizes with the weights of a checkpoint file."""
-    path = Path(path)
-    if path.is_file() and path.stat().st_size > MAX_CHECKPOINT:
-        size, most = path.stat().st_size / 2**20, MAX_CHECKPOINT // 2**20
-        raise CheckpointError(f"{path} has {size:.0f} MB; a model of the stated sizes needs less than {most} MB")
-    model = build_model(make_model)
-    load_checkpoint(path, model)
-    return model.eval()
 
 
 @torch.no_grad()
@@ -186,34 +202,43 @@ def evaluating(model: nn.Module) -> Iterator[None]:
         model.train(training)
 
 
-def exact_match(outputs: Sequence[Sequence[Any]], references: Sequence[Sequence[Any]]) -> float:
-    """The share of outputs that equal their reference, token for token."""
+def exact_match(outputs: Sequence[Sequence[Any]], references: Sequence[References]) -> float:
+    """The share of outputs that equal one of their references, token for token."""
     _paired(outputs, references)
-    return sum(list(a) == list(b) for a, b in zip(outputs, references, strict=True)) / len(references)
+    return sum(list(a) in map(list, some) for a, some in zip(outputs, references, strict=True)) / len(references)
 
 
-def bleu(outputs: Sequence[Sequence[str]], references: Sequence[Sequence[str]]) -> float:
-    """Corpus BLEU of lists of tokens, 0 to 100, by sacrebleu; our tokens are taken as they are."""
+def bleu(outputs: Sequence[Sequence[str]], references: Sequence[References]) -> float:
+    """Corpus BLEU of lists of tokens, 0 to 100, by sacrebleu with its defaults."""
     from sacrebleu import corpus_bleu
 
-    return float(corpus_bleu(*_texts(outputs, references), tokenize="none", force=True).score)
+    return float(corpus_bleu(*_texts(outputs, references), force=True).score)
 
 
-def chrf(outputs: Sequence[Sequence[str]], references: Sequence[Sequence[str]]) -> float:
-    """Corpus chrF of lists of tokens, 0 to 100, by sacrebleu."""
+def chrf(outputs: Sequence[Sequence[str]], references: Sequence[References]) -> float:
+    """Corpus chrF of lists of tokens, 0 to 100, by sacrebleu with its defaults."""
     from sacrebleu import corpus_chrf
 
     return float(corpus_chrf(*_texts(outputs, references)).score)
 
 
-def _texts(outputs: Sequence[Sequence[str]], references: Sequence[Sequence[str]]) -> tuple[list[str], list[list[str]]]:
+def _texts(outputs: Sequence[Sequence[str]], references: Sequence[References]) -> tuple[list[str], list[list[str]]]:
+    """What sacrebleu wants: texts, and the first references of all, the second ones of all, and so on."""
     _paired(outputs, references)
-    return [" ".join(tokens) for tokens in outputs], [[" ".join(tokens) for tokens in references]]
+    most = max(map(len, references))
+    rows = [[" ".join(tokens) for tokens in some] for some in references]
+    filled = [[*row, *[row[0]] * (most - len(row))] for row in rows]  # a reference twice changes no score
+    return [" ".join(tokens) for tokens in outputs], [list(column) for column in zip(*filled, strict=True)]
 
 
-def _paired(outputs: Sequence[Any], references: Sequence[Any]) -> None:
+def _paired(outputs: Sequence[Any], references: Sequence[References]) -> None:
     if not references or len(outputs) != len(references):
-        raise ValueError(f"{len(outputs)} outputs for {len(references)} references: there must be one for each")
+        raise ValueError(
+            f"{len(outputs)} outputs for {len(references)} lists of references: there must be one for each"
+        )
+    for some in references:
+        if not some or isinstance(some[0], str):
+            raise ValueError(f"the references of an output are a list of one or more lists of tokens, not {some!r:.60}")
 
 
 def _share(step: int, steps: int) -> float:

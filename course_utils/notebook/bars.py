@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sized
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
@@ -20,22 +20,61 @@ class Bar(Generic[T]):
         self._iterable = iterable
         if total is None and isinstance(iterable, Sized):
             total = len(iterable)
-        self._bar = _bar(total=total, desc=label or None) if watched() else None
+        self._run = _RUNS[-1] if _RUNS else None
+        self._bar = self._run.bar if self._run else _bar(total=total, desc=label or None) if watched() else None
 
     def __iter__(self) -> Iterator[T]:
-        if self._bar is None:
+        counter = self._run or self._bar
+        if counter is None:
             yield from self._iterable
             return
-        with self._bar:  # closed also when the loop is left early
+        own: Any = nullcontext() if self._run else self._bar
+        with own:  # closed also when the loop is left early
             for item in self._iterable:
                 yield item
-                self._bar.update()
+                counter.update()
 
     def show(self, **numbers: Any) -> None:
         """Write these numbers beside the bar, as in `show(loss=0.31, rate=1e-3)`."""
         if self._bar is not None:
             text = ", ".join(f"{name} {float(value):.3g}" for name, value in numbers.items())
             self._bar.set_postfix_str(text, refresh=False)
+
+
+class WholeRun:
+    """One bar for a run in several pieces, with the total and the time left; it counts also where nobody watches."""
+
+    def __init__(self, total: int, done: int, label: str) -> None:
+        self.done = done
+        self.bar = _bar(total=total, initial=done, desc=label or None) if watched() else None
+
+    def update(self) -> None:
+        """One step more."""
+        self.done += 1
+        if self.bar is not None:
+            self.bar.update()
+
+    def say(self, text: str) -> None:
+        """Print above the bar."""
+        if self.bar is None:
+            print(text)
+        else:
+            self.bar.write(text, file=sys.stdout)
+
+
+_RUNS: list[WholeRun] = []  # the run that bars belong to, while there is one
+
+
+@contextmanager
+def whole_run(total: int, done: int = 0, label: str = "") -> Iterator[WholeRun]:
+    """A bar for a whole run, of which `done` steps are made: what `progress` counts inside moves this one forward."""
+    run = WholeRun(total, done, label)
+    _RUNS.append(run)
+    try:
+        with run.bar or nullcontext():
+            yield run
+    finally:
+        _RUNS.pop()
 
 
 def progress(iterable: Iterable[T], total: int | None = None, label: str = "") -> Bar[T]:

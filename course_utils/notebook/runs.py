@@ -4,14 +4,25 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import nn
 
-from course_utils.notebook.checkpoints import load_checkpoint, read_step, save_checkpoint
+from course_utils.notebook.bars import WholeRun, whole_run
+from course_utils.notebook.checkpoints import CheckpointError, load_checkpoint, read_step, save_checkpoint
 from course_utils.notebook.training import Curves
+
+
+class RunStopped(KeyboardInterrupt):
+    """A run that somebody interrupted; a notebook shows one line of it, and runs no further cells."""
+
+    def _render_traceback_(self) -> list[str]:
+        """What IPython shows in the place of a traceback."""
+        return [str(self)]
 
 
 class TrainingRun:
@@ -27,6 +38,7 @@ class TrainingRun:
     def __init__(self, folder: str | Path, checkpoint: str | Path, anew: bool = False) -> None:
         self.folder, self.checkpoint = Path(folder), Path(checkpoint)
         self.curves, self.best, self.finished, self.facts = Curves(), None, False, {}
+        self.saved = 0  # steps of the latest state
         told = self._read() if self.checkpoint.is_file() and not anew else {}
         if told:
             self.curves.steps, self.curves.values = told["steps"], told["values"]
@@ -42,7 +54,23 @@ class TrainingRun:
 
     def resume(self, model: nn.Module, optimizer: torch.optim.Optimizer) -> int:
         """Fill both from the latest state, if there is one; the number of steps that were made."""
-        return load_checkpoint(self.latest, model, optimizer) if self.latest.is_file() else 0
+        self.saved = self._load(self.latest, model, optimizer) if self.latest.is_file() else 0
+        return self.saved
+
+    @contextmanager
+    def going(self, start: int, total: int, label: str = "training") -> Iterator[WholeRun]:
+        """One bar for all `total` steps, `start` of them made; whoever interrupts is told in one line how to go on."""
+        with whole_run(total, start, label) as bar:
+            try:
+                yield bar
+            except KeyboardInterrupt:
+                again = f"go on from step {self.saved}" if self.saved else "begin again"
+                raise RunStopped(f"stopped at step {bar.done}; run the cell again to {again}") from None
+
+    def save(self, model: nn.Module, optimizer: torch.optim.Optimizer, step: int) -> None:
+        """Keep the state after `step` steps, to go on from."""
+        save_checkpoint(self.latest, model, optimizer, step)
+        self.saved = step
 
     def mark(self) -> None:
         """Remember the latest state as the place from which a longer run can begin."""
@@ -74,7 +102,7 @@ class TrainingRun:
         """The run is over: the model gets the best weights."""
         self.finished = True
         if self.checkpoint.is_file():
-            load_checkpoint(self.checkpoint, model)
+            self._load(self.checkpoint, model)
         else:
             save_checkpoint(self.checkpoint, model)
         self._write()
@@ -88,8 +116,14 @@ class TrainingRun:
         file = self.folder / f"{name}.safetensors"
         if not file.is_file():
             return None
-        load_checkpoint(file, model)
+        self._load(file, model)
         return model.eval()
+
+    def _load(self, file: Path, model: nn.Module, optimizer: torch.optim.Optimizer | None = None) -> int:
+        try:
+            return load_checkpoint(file, model, optimizer)
+        except CheckpointError as error:
+            raise CheckpointError(f"{error}. To train anew, delete {self.folder} and {self.checkpoint}.") from None
 
     def _read(self) -> dict[str, Any]:
         """What was written down about the run; nothing if that cannot be read."""

@@ -8,6 +8,7 @@ from torch import nn
 
 from course_utils import plots
 from course_utils.data import BOS, EOS, PAD, UNK, number_words
+from course_utils.hw4 import tasks
 from course_utils.hw4 import translation as task
 from course_utils.notebook.checkpoints import CheckpointError, save_checkpoint
 
@@ -83,6 +84,16 @@ def test_batches_depend_on_seed_and_place_alone():
     assert (inputs[:, 0] == BOS).all() and ((labels == EOS).sum(1) == 1).all()
 
 
+def test_batches_that_are_alike_have_every_pair_once_and_little_padding():
+    pairs = task.brief_corpus().train[:128]
+    mixed, alike = (
+        task.make_batches(pairs, pad_batch, teacher_forcing, steps=16, size=8, alike=some) for some in (1, 16)
+    )
+    rows = [[tuple(row[row != PAD].tolist()) for src, *_ in batches for row in src] for batches in (mixed, alike)]
+    assert sorted(rows[0]) == sorted(rows[1])
+    assert sum((b[3] == PAD).sum() for b in alike) < sum((b[3] == PAD).sum() for b in mixed) / 3
+
+
 def test_an_epoch_has_every_pair_once():
     pairs = task.brief_corpus().train[:24]
     batches = task.make_batches(pairs, pad_batch, teacher_forcing, steps=3, size=8)
@@ -101,10 +112,15 @@ def test_the_brief_run_learns_and_is_repeatable():
     assert task.train_briefly(again, train_step, batches) == losses
 
 
+def sentence_model():
+    source, target = tasks.everyday_vocabularies()
+    return Tiny(len(source), len(target), **tasks.SENTENCE_SIZES)
+
+
 def test_a_checkpoint_comes_back(tmp_path):
-    model = task.build_model(Tiny)
+    model = sentence_model()
     save_checkpoint(tmp_path / task.CHECKPOINT, model)
-    loaded = task.load_model(Tiny, tmp_path / task.CHECKPOINT)
+    loaded = tasks.load_model(Tiny, tmp_path / task.CHECKPOINT)
     assert all(
         torch.equal(a, b) for a, b in zip(model.state_dict().values(), loaded.state_dict().values(), strict=True)
     )
@@ -114,11 +130,11 @@ def test_a_checkpoint_comes_back(tmp_path):
 def test_a_checkpoint_that_is_too_large_or_missing_is_refused_in_a_sentence(tmp_path):
     file = tmp_path / task.CHECKPOINT
     with pytest.raises(FileNotFoundError, match="train first"):
-        task.load_model(Tiny, file)
+        tasks.load_model(Tiny, file)
     with file.open("wb") as stream:
         stream.truncate(task.MAX_CHECKPOINT + 1)
     with pytest.raises(CheckpointError, match="needs less than 16 MB"):
-        task.load_model(Tiny, file)
+        tasks.load_model(Tiny, file)
 
 
 def test_translating_keeps_the_order_and_the_mode():
@@ -140,13 +156,16 @@ def test_the_weights_of_all_cross_attentions_are_seen():
 
 def test_scores():
     right, wrong = ["drei", "und", "zwanzig", "tausend", "eins"], ["zwanzig", "und", "drei", "tausend", "eins"]
-    assert task.exact_match([right, wrong], [right, right]) == 0.5
-    assert task.bleu([right], [right]) == pytest.approx(100) == task.chrf([right], [right])
-    assert 0 < task.bleu([right, wrong], [right, right]) < 100
-    assert 0 < task.chrf([wrong], [right]) < 100
+    assert task.exact_match([right, wrong], [[right], [right]]) == 0.5
+    assert task.bleu([right], [[right]]) == pytest.approx(100) == task.chrf([right], [[right]])
+    assert 0 < task.bleu([right, wrong], [[right], [right]]) < 100
+    assert 0 < task.chrf([wrong], [[right]]) < 100
     for score in (task.exact_match, task.bleu, task.chrf):
-        with pytest.raises(ValueError, match="1 outputs for 2 references"):
-            score([right], [right, right])
+        assert score([right, wrong], [[wrong[:2], right], [wrong]]) == score([right], [[right]])  # any reference counts
+        with pytest.raises(ValueError, match="1 outputs for 2 lists of references"):
+            score([right], [[right], [right]])
+        with pytest.raises(ValueError, match="one or more lists of tokens"):
+            score([right], [right])
 
 
 def test_a_batch_is_drawn_as_tables_of_words():

@@ -23,9 +23,15 @@ def _model(Transformer, **options):
 
 
 def _pairs(changed=()):
-    """The pairs; where `changed`, the reference is another one than what the model says."""
+    """The pairs, with one reference each; where `changed`, it is another one than what the model says."""
     said = [(a.split(), b.split()) for a, b in SAID]
-    return [(a, [*b[1:], "hundert"] if i in changed else b) for i, (a, b) in enumerate(said)]
+    return [(a, [[*b[1:], "hundert"] if i in changed else b]) for i, (a, b) in enumerate(said)]
+
+
+def _several():
+    """The pairs, some with more references: what the model says is the second of three, the last of two, or none."""
+    (a, (x,)), (b, (y,)), (c, (z,)), (d, (w,)) = _pairs()
+    return [(a, [x[1:], x, x[:-1]]), (b, [[*y, "und"], y]), (c, [z]), (d, [w[::-1], [*w, "ein"]])]
 
 
 def _scores(evaluate_translation, Transformer, pairs):
@@ -53,7 +59,7 @@ def test_half_right(evaluate_translation, Transformer):
 
 
 def _expected(pairs):
-    said = [b for _, b in _pairs()]
+    said = [b for _, (b,) in _pairs()]
     references = [b for _, b in pairs]
     return {"exact": exact_match(said, references), "bleu": bleu(said, references), "chrf": chrf(said, references)}
 
@@ -61,13 +67,22 @@ def _expected(pairs):
 def test_scores_of_words(evaluate_translation, Transformer):
     """BLEU and chrF are those of the words of the whole set, outputs against references, by `bleu` and `chrf`."""
     # keeps: bleu, chrf, exact, greedy
-    shorter = [(a, b[:-1]) for a, b in _pairs()]
-    longer = [(a, [*b, "und", "ein"]) for a, b in _pairs()]
+    shorter = [(a, [b[:-1]]) for a, (b,) in _pairs()]
+    longer = [(a, [[*b, "und", "ein"]]) for a, (b,) in _pairs()]
     for told, pairs in (("two of four are others", _pairs((0, 3))), ("all are shorter", shorter), ("longer", longer)):
         got, expected = _scores(evaluate_translation, Transformer, pairs), _expected(pairs)
         for key in expected:
             check(abs(got[key] - expected[key]) < 1e-3, f"where of the references {told}: {key} is {got[key]:.4f}, "
                   f"expected {expected[key]:.4f}")
+
+
+def test_several_references(evaluate_translation, Transformer):
+    """A sentence may have several references, and all of them count: three of these four translations are right."""
+    # keeps: several, exact, bleu, chrf
+    got, expected = _scores(evaluate_translation, Transformer, _several()), _expected(_several())
+    for key in expected:
+        check(abs(got[key] - expected[key]) < 1e-3, f"with several references {key} is {got[key]:.4f}, expected "
+              f"{expected[key]:.4f}: does each of them count?")
 
 
 def test_asked_without_dropout(evaluate_translation, Transformer):
@@ -108,11 +123,15 @@ def probe_one_sentence(evaluate_translation, Transformer):
 
 
 def probe_longer_references(evaluate_translation, Transformer):
-    return _scores(evaluate_translation, Transformer, [(a, [*b, "und", "ein"]) for a, b in _pairs()])
+    return _scores(evaluate_translation, Transformer, [(a, [[*b, "und", "ein"]]) for a, (b,) in _pairs()])
 
 
 def probe_shorter_references(evaluate_translation, Transformer):
-    return _scores(evaluate_translation, Transformer, [(a, b[:-1]) for a, b in _pairs()])
+    return _scores(evaluate_translation, Transformer, [(a, [b[:-1]]) for a, (b,) in _pairs()])
+
+
+def probe_several(evaluate_translation, Transformer):
+    return _scores(evaluate_translation, Transformer, _several())
 
 
 def probe_keys(evaluate_translation, Transformer):

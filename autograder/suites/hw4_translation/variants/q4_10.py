@@ -14,11 +14,13 @@ def evaluate_translation(model, pairs, source=None, target=None, max_len=MAX_LEN
         rows = greedy_decode(model, src.to(device), src_padding.to(device), BOS, EOS, max_len)
         texts += [" ".join(target.decode(row)) for row in rows]
     model.train(mode)
-    right = [" ".join(b) for _, b in pairs]
+    right = [[" ".join(one) for one in several] for _, several in pairs]
+    most = max(map(len, right))
+    columns = [[several[i] if i < len(several) else several[-1] for several in right] for i in range(most)]
     return {
-        "exact": sum(a == b for a, b in zip(texts, right, strict=True)) / len(right),
-        "bleu": sacrebleu.corpus_bleu(texts, [right]).score,
-        "chrf": sacrebleu.corpus_chrf(texts, [right]).score,
+        "exact": sum(a in b for a, b in zip(texts, right, strict=True)) / len(right),
+        "bleu": sacrebleu.corpus_bleu(texts, columns).score,
+        "chrf": sacrebleu.corpus_chrf(texts, columns).score,
     }
 
 
@@ -30,9 +32,10 @@ def evaluate_translation(model, pairs):
     source, target = vocabularies()
     src, src_padding = pad_batch([source.encode(a) for a, _ in pairs], PAD)
     ids = translate(model, greedy_decode, src, src_padding)
-    same = torch.tensor([target.decode(row) == list(b) for row, (_, b) in zip(ids, pairs, strict=True)])
+    same = torch.tensor([any(target.decode(row) == list(one) for one in b) for row, (_, b) in zip(ids, pairs, strict=True)])
     outputs = [" ".join(target.decode(row)) for row in ids]
-    references = [[" ".join(b) for _, b in pairs]]
+    most = max(len(b) for _, b in pairs)
+    references = [[" ".join(b[i % len(b)]) for _, b in pairs] for i in range(most)]  # again from the first
     return {
         "exact": same.double().mean(),
         "bleu": BLEU(tokenize="none", force=True).corpus_score(outputs, references).score,
@@ -52,9 +55,9 @@ def evaluate_translation(model, pairs, vocabulary=None, steps=MAX_LEN):
         src = torch.tensor([source.encode(words)], device=device)
         (ids,) = greedy_decode(model, src, torch.zeros_like(src, dtype=torch.bool), BOS, EOS, steps)
         outputs.append(target.decode(ids))
-        references.append(list(right))
+        references.append([list(one) for one in right])
     model.train(was_training)
-    hits = sum(map(list.__eq__, outputs, references))
+    hits = sum(output in several for output, several in zip(outputs, references, strict=True))
     scores = {"exact": hits / len(pairs), "bleu": bleu(outputs, references), "chrf": chrf(outputs, references)}
     return {**scores, "sentences": len(pairs)}
 
@@ -72,6 +75,6 @@ def evaluate_translation(model, pairs, source=None, target=None, max_len=MAX_LEN
         ids, mask = pad_batch([encoded[i] for i in chunk], PAD)
         for i, row in zip(chunk, translate(model, greedy_decode, ids, mask, max_len), strict=True):
             outputs[i] = target.decode(row)
-    references = [words for _, words in pairs]
+    references = [several for _, several in pairs]
     measures = {"exact": exact_match, "bleu": bleu, "chrf": chrf}
     return {name: measure(outputs, references) for name, measure in measures.items()}
