@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.optim.optimizer import register_optimizer_step_post_hook
 
 
 def around(
@@ -73,3 +74,31 @@ def starts_from(
 ) -> list[Tensor]:
     """The logits after one tiny step from each of several models."""
     return [fine_tune(bert, tuple(examples), labels, 2, steps=1, rate=1e-9)(*examples).detach() for bert in berts]
+
+
+def seeded_alike(
+    fine_tune: Callable[..., Any], bert: nn.Module, examples: Any, labels: Tensor, n_classes: int, steps: int
+) -> list[Tensor]:
+    """The logits of two classifiers from the same seed, with torch's own random numbers in another state each time."""
+    logits = []
+    for before in (1, 2):
+        torch.manual_seed(before)
+        logits.append(fine_tune(bert, tuple(examples), labels, n_classes, steps=steps, seed=5)(*examples).detach())
+    return logits
+
+
+def updates(
+    fine_tune: Callable[..., Any], bert: nn.Module, examples: Any, labels: Tensor, n_classes: int, steps: int
+) -> list[int]:
+    """How many steps each of torch's optimisers makes in a call; an optimiser of one's own is not seen."""
+    made: dict[int, int] = {}
+
+    def count(optimizer: torch.optim.Optimizer, _args: Any, _kwargs: Any) -> None:
+        made[id(optimizer)] = made.get(id(optimizer), 0) + 1
+
+    hook = register_optimizer_step_post_hook(count)
+    try:
+        fine_tune(bert, tuple(examples), labels, n_classes, steps=steps)
+    finally:
+        hook.remove()
+    return list(made.values())
