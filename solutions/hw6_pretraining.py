@@ -42,14 +42,13 @@
 # what you might be seeing, then a hint, then the steps in words. Opening it costs nothing. Pictures that
 # need your answers appear as soon as the answers are there.
 #
-# Questions @q6_14 and @q6_15 ask for a few sentences instead of code, and a person reads them. They stand
-# where they belong, so the numbers do not run quite in order.
+# Questions @q6_14 and @q6_15 ask for a few sentences instead of code, and a person reads them.
 #
 # Later questions may use your earlier answers. Where an earlier one is wrong, the later one is judged
 # with ours in its place too, so an error costs its points once.
 #
-# The checkpoint `hw6_pretraining.safetensors` that Part II writes is yours to keep: questions about pretrained weights are
-# judged with those of our own run.
+# The checkpoint `hw6_pretraining.safetensors` that Part II writes is yours to keep: @q6_12 is judged with a brief
+# pretraining of its own.
 
 # %% [markdown]
 # ## The convention card
@@ -238,8 +237,8 @@ with after("q6_1"):
 # list of ints; `rng` is a `random.Random`. It returns a list of `(first, second, is_next)`:
 #
 # - one for every sentence that has a successor in its document, {=one-each} in the order of the text; {=in-order}
-# - with probability 1/2 the true successor and `True`; {=half} otherwise `False` and a sentence of *another* document
-#   {=another} that is **not equal to the true successor**. {=not-the-successor} (*Another* is another place in the list: two
+# - with probability 1/2 the true successor and `True`; {=half} otherwise `False` and a sentence of *another* document {=another}
+#   that is **not equal to the true successor**. {=not-the-successor} (*Another* is another place in the list: two
 #   documents may well be equal.) Every such sentence can be drawn, with any weights. {=every-candidate}
 # - Where a sentence with a successor has no such candidate, that is a `ValueError`, **whatever the coin says**: a data set
 #   that works by luck is a trap. {=no-candidate}
@@ -361,8 +360,8 @@ with after("q6_2"):
 #
 # A second name for the tied weight is allowed, other parameters are not. `segments=None` means all 0. {=no-segments} More
 # than `max_len` tokens are a `ValueError`. {=too-long} What stands in padding, and how much of it there is, never moves a
-# real token. {=padding} The GELU is the exact one. Embeddings and linear weights start as $N(0, 0.02^2)$, biases at 0
-# {=start}: with PyTorch's own start the first loss is 20 to 90 instead of $\ln V$. It agrees with the published
+# real token. {=padding} The GELU is the exact one. Embeddings and linear weights start as $N(0, 0.02^2)$, biases at 0: {=start}
+# with PyTorch's own start the first loss is 20 to 90 instead of $\ln V$. It agrees with the published
 # `BertForPreTraining` given its weights (its `layer_norm_eps` set to our 1e-5). Hidden checks load other sizes, in float32
 # and float64, and look at gradients.
 #
@@ -617,17 +616,17 @@ with after("q6_1", "q6_2", "q6_3", "q6_4", what="picture"):
 # returns an `nn.Module` whose `forward(ids, segments=None, key_padding_mask=None)` gives logits `[B, n_classes]`. {=classifier}
 #
 # - It starts from `bert`'s encoder and is trained end to end: embeddings and layers move as the new head does. {=end-to-end}
-#   `steps` counts updates. Read-out (first token, masked mean, `pooler`, ...), optimiser and batches are yours.
+#   `steps` counts updates. {=steps} Read-out (first token, masked mean, `pooler`, ...), optimiser and batches are yours.
 # - `bert` itself is not changed: its weights, {=weights} gradients, mode and `requires_grad` are what they were. {=bert-stays}
 # - Neither the content nor the amount of padding moves the logits. {=padding}
 # - The result is in evaluation mode. {=evaluation}
 # - The same seed gives the same classifier, whatever happened before. {=seed}
 
 # %% [markdown]
-# **How this question is judged.** By these rules, and by what pretraining brings: on 96 labelled pairs and 60 steps, a classifier
-# that starts from pretrained weights must tell the order of new pairs better than one that starts from fresh
-# weights. {~beats-scratch} The weights are those of our run, loaded into your `BERT` with
-# the sizes `SIZES`, and the words are numbered anew for this grading, in weights and examples alike. Hidden checks also try a `bert` in training mode, with frozen
+# **How this question is judged.** By these rules, and by what pretraining brings in 60 steps on 96 labels. The grader
+# pretrains a small `BERT` of yours for a second, on hidden words of a language that it has just invented: words of four
+# kinds, each sentence of one kind. Then you are given labels for sentences in half of the words, and asked about sentences in
+# the other half, of which only pretraining can know. {~beats-scratch} Hidden checks also try a `bert` in training mode, with frozen
 # parameters or with gradients on it, and look whether all of the encoder was trained. {~frozen}
 
 # %% question="q6_12" points=7 minutes=25 difficulty=3 uses=["q6_3"] limits={"wall": 60}
@@ -755,8 +754,8 @@ else:
 #   + \frac1B \sum_i -\log \frac{e^{s_{ii}}}{\sum_j e^{s_{ji}}} \Big).$$
 
 # %% [markdown]
-# Write `info_nce(a, b, temperature=0.1)`, a 0-dim tensor: {=one-number} the mean of the cross-entropies in both directions.
-# {=both-ways} The length of a row does not matter. {=lengths} `B = 1` gives 0. {=one-row} It is finite in float32 for
+# Write `info_nce(a, b, temperature=0.1)`, a 0-dim tensor: {=one-number} the mean of the cross-entropies in both directions. {=both-ways}
+# The length of a row does not matter. {=lengths} `B = 1` gives 0. {=one-row} It is finite in float32 for
 # temperatures from `1e-6` on. {=cold} Rows are not zero. Gradients flow into both. {=gradients}
 #
 # By hand: if all rows of `a` and `b` are the same vector, every similarity is the same, and the loss is $\ln B$. If `a = b` has
@@ -1290,7 +1289,7 @@ with after("q6_9"):
 # - New tensors go to the device of the model's parameters {~device}.
 #
 # Hidden checks also try the device, many prompts at once, and the distribution of later tokens. They are statistics,
-# with thresholds such that a right answer fails about once in a thousand million runs.
+# with thresholds such that a right answer fails less than once in a thousand million runs.
 
 # %% question="q6_10" points=9 minutes=40 difficulty=4 uses=["q6_9"] limits={"wall": 60}
 def sample(

@@ -25,8 +25,8 @@ _efficientzerotensor bartlett_window blackman_window hamming_window hann_window 
 range
 """
 COPYING = """
-_reshape_copy _to_copy block_diag cat clone complex constant_pad_nd copy diag_embed diagonal_scatter flip
-lift_fresh_copy narrow_copy pixel_shuffle pixel_unshuffle channel_shuffle polar reflection_pad1d reflection_pad2d
+_reshape_copy _to_copy block_diag cat clone complex constant_pad_nd copy diag_embed diagonal_copy diagonal_scatter
+flip lift_fresh_copy narrow_copy pixel_shuffle pixel_unshuffle channel_shuffle polar reflection_pad1d reflection_pad2d
 reflection_pad3d repeat replication_pad1d replication_pad2d replication_pad3d roll rot90 select_scatter slice_scatter
 stack as_strided_scatter _pack_padded_sequence _conj_physical tril triu
 """

@@ -1,10 +1,13 @@
-"""Bounds on counts that chance makes: a right answer passes one but for a chance of one in a thousand million."""
+"""Bounds on counts that chance makes: a right answer passes one but for a chance of 1e-12.
+
+A submission meets about two hundred of them, so one right answer in a class of 1,000 fails with a chance below 1e-6.
+"""
 
 from __future__ import annotations
 
 import math
 
-RISK = 1e-9
+RISK = 1e-12
 
 
 def spread(n: int, p: float, risk: float = RISK) -> float:

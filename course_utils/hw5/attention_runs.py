@@ -7,7 +7,6 @@ from types import FunctionType, MethodType
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 
@@ -95,7 +94,7 @@ def _hooks(model: nn.Module) -> int:
 
 
 def head_weights(model: Any, images: Tensor) -> Tensor:
-    """The weights that a model which is audible (see `made_audible`) uses in its MAP head: [B, H, 1, N]."""
+    """The weights that a model which is `audible` uses in its MAP head: [B, H, 1, N]."""
     heard: list[Tensor] = []
     hook = model.map_head.attn.register_forward_hook(lambda _module, _args, output: heard.append(output[1]))
     try:
@@ -106,26 +105,8 @@ def head_weights(model: Any, images: Tensor) -> Tensor:
     return heard[0]
 
 
-class PlainHead(nn.Module):
-    """The MAP head of these parts, with its attention called once, for all images."""
-
-    def __init__(self, head: Any) -> None:
-        super().__init__()
-        self.probe, self.attn, self.norm, self.mlp = head.probe, head.attn, head.norm, head.mlp
-
-    def forward(self, x: Tensor, key_padding_mask: Tensor | None = None) -> Tensor:
-        """x [B, N, D], key_padding_mask bool [B, N] (True = padding) -> [B, D]."""
-        z: Tensor = self.attn(self.probe.expand(len(x), -1, -1), x, x, key_padding_mask)[0][:, 0]
-        z = z + self.mlp.fc2(F.gelu(self.mlp.fc1(self.norm(z)), approximate="tanh"))
-        return z
-
-
-def made_audible(model: Any, images: Tensor) -> bool:
-    """See to it that a hook on `model.map_head.attn` hears the weights of all images, as 5.8 proposes.
-
-    A head that computes its attention in another way gets another forward pass with the same parts. Gives whether
-    it was needed.
-    """
+def audible(model: Any, images: Tensor) -> bool:
+    """Whether a hook on `model.map_head.attn` hears the weights of all images at once, as 5.8 proposes."""
     heard: list[Any] = []
     hook = model.map_head.attn.register_forward_hook(lambda _module, _args, output: heard.append(output))
     try:
@@ -134,7 +115,4 @@ def made_audible(model: Any, images: Tensor) -> bool:
     finally:
         hook.remove()
     pairs = [output for output in heard if isinstance(output, tuple) and len(output) == 2]
-    if len(heard) == len(pairs) == 1 and isinstance(pairs[0][1], Tensor) and len(pairs[0][1]) == len(images):
-        return False
-    model.map_head = PlainHead(model.map_head)
-    return True
+    return len(heard) == len(pairs) == 1 and isinstance(pairs[0][1], Tensor) and len(pairs[0][1]) == len(images)

@@ -50,10 +50,16 @@ def stream_moved(
     return not torch.equal(torch.rand(4), expected)
 
 
-def pairs(sentence_pairs: Callable[..., Any], documents: Sequence[Document], seed: int, times: int = 1) -> list[Any]:
-    """What `times` calls with one `random.Random` give, each as a list of [first, second, is_next]."""
+def pairs(
+    sentence_pairs: Callable[..., Any], documents: Sequence[Document], seed: int, times: int = 1, elsewhere: int = 0
+) -> list[Any]:
+    """What `times` calls with one `random.Random` give, each as a list of [first, second, is_next].
+
+    `elsewhere` seeds the random numbers that are nobody's business here: Python's and torch's own.
+    """
     rng = random.Random(seed)
-    random.seed(seed + 1)
+    random.seed(elsewhere)
+    torch.manual_seed(elsewhere)
     return [[list(pair) for pair in sentence_pairs(documents, rng)] for _ in range(times)]
 
 

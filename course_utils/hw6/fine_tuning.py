@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.optim.optimizer import register_optimizer_step_post_hook
 
 
 def around(
@@ -65,3 +67,31 @@ def trained_parts(
             if (other == name or other.endswith(f".{name}")) and new.shape == value.shape:
                 found[part] = found.get(part, False) or not torch.equal(new, value)
     return found
+
+
+def seeded_alike(
+    fine_tune: Callable[..., Any], bert: nn.Module, examples: Any, labels: Tensor, n_classes: int, steps: int
+) -> list[Tensor]:
+    """The logits of two classifiers from the same seed, with torch's own random numbers in another state each time."""
+    logits = []
+    for before in (1, 2):
+        torch.manual_seed(before)
+        logits.append(fine_tune(bert, tuple(examples), labels, n_classes, steps=steps, seed=5)(*examples).detach())
+    return logits
+
+
+def updates(
+    fine_tune: Callable[..., Any], bert: nn.Module, examples: Any, labels: Tensor, n_classes: int, steps: int
+) -> list[int]:
+    """How many steps each of torch's optimisers makes in a call; an optimiser of one's own is not seen."""
+    made: dict[int, int] = {}
+
+    def count(optimizer: torch.optim.Optimizer, _args: Any, _kwargs: Any) -> None:
+        made[id(optimizer)] = made.get(id(optimizer), 0) + 1
+
+    hook = register_optimizer_step_post_hook(count)
+    try:
+        fine_tune(bert, tuple(examples), labels, n_classes, steps=steps)
+    finally:
+        hook.remove()
+    return list(made.values())

@@ -101,6 +101,8 @@ def test_learns_and_forgets(resize_positions):
     x = _positions(3, 4)
     resized, slope = run_beside(resize_after_a_step, resize_positions, x, x.flip(1), (3, 4), (5, 2))
     check(slope is not None and (slope != 0).any(), "no gradient comes back to the old table")
+    check((resized - resize_positions(x, (3, 4), (5, 2)).detach()).abs().max() > 1e-6, "after a step of training the "
+          "resized positions are those of before: resize the table as it is at each call")
     same(resized, resize_positions(x + x.flip(1), (3, 4), (5, 2)).detach(), "the positions resized after a step "
          "of training, against those of the changed table")
     one = torch.full((1, 12, 2), 1 / 3, dtype=F64)

@@ -4,7 +4,9 @@
 
 import torch
 
+from course_utils.checking.beside import run_beside
 from course_utils.checking.compare import check, same, tensor
+from course_utils.instruments.slopes import slopes
 from course_utils.notebook.grader import Explainer
 
 OK_FORMAT = False
@@ -117,3 +119,13 @@ def test_details(MAPHead):
     same(got, expected.expand(3, D), "the output for a vector of variance 1e-6, a gain of sqrt(2) and an mlp that is "
          "the "
          "GELU alone", atol=1e-8)
+
+
+@explain.case
+def test_where_gradients_go(MAPHead):
+    """Every part learns, the probe among them."""
+    # keeps: parts, probe
+    found = run_beside(slopes, _module(MAPHead), _x())
+    for name in _shapes():
+        cancels = name == "attn.k_proj.bias"
+        check(cancels or name in found, f"no gradient reaches `{name}`: it is frozen, detached or not used")

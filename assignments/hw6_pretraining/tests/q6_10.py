@@ -98,6 +98,19 @@ def test_distribution(sample):
     shares = torch.bincount(torch.tensor([row[-1] for row in _result(told, 1, [prompt] * 3000)]), minlength=V) / 3000
     gap = float((shares - right).abs().max())
     check(gap < 0.07, f"of 3,000 draws a token comes in a share that is {gap:.2f} from its probability")
+    bent = torch.softmax(echo(weights)(torch.tensor([prompt]))[0, -1].detach() / 0.5, -1)
+    bent = bent.where(bent >= bent.topk(4).values[-1], 0.0)
+    likeliest = bent.argsort(descending=True)
+    kept = likeliest[: int((bent[likeliest].cumsum(0) < 0.7 * bent.sum()).sum()) + 1]
+    wanted = torch.zeros_like(bent).scatter(0, kept, bent[kept] / bent[kept].sum())
+    told = _write(sample, 1, [prompt] * 2000, [6], weights, temperature=0.5, top_k=4, top_p=0.7)
+    drawn = torch.bincount(torch.tensor([row[-1] for row in _result(told, 1, [prompt] * 2000)]), minlength=V) / 2000
+    gap = float((drawn - wanted).abs().max())
+    check(
+        gap < 0.08,
+        f"with temperature=0.5, top_k=4 and top_p=0.7 a token comes in a share that is {gap:.2f} from its probability: "
+        "are all three handed on to next_probabilities, once?",
+    )
     for row in _result(_write(sample, 4, seeds=[5], top_k=1), 4):
         check(
             row in [_greedy(prompt, 4) for prompt in PROMPTS],

@@ -21,8 +21,8 @@ TWINS = [[[1], [2]], [[1], [2]], [[3], [2]]]  # the first two are equal
 STUCK = [[[1], [2]], [[2]], [[2], [2]]]  # nothing but [2] elsewhere, for the first
 
 
-def _draw(sentence_pairs, documents=DOCUMENTS, seed=3, times=1):
-    return run_beside(pairs, sentence_pairs, documents, seed, times)
+def _draw(sentence_pairs, documents=DOCUMENTS, seed=3, times=1, elsewhere=0):
+    return run_beside(pairs, sentence_pairs, documents, seed, times, elsewhere)
 
 
 def _expected_firsts(documents):
@@ -49,6 +49,7 @@ def test_wrong_seconds(sentence_pairs):
         seen = {}
         for result in _draw(sentence_pairs, documents, times=150):
             places = [(d, i) for d, document in enumerate(documents) for i in range(len(document) - 1)]
+            check(len(result) == len(places), f"{len(result)} pairs for {len(places)} sentences with a successor")
             for place, (_, second, is_next) in zip(places, result, strict=True):
                 if not is_next:
                     seen.setdefault(place, set()).add(tuple(second))
@@ -58,8 +59,7 @@ def test_wrong_seconds(sentence_pairs):
             check(
                 found <= wanted,
                 f"after {documents[d][i]} came {sorted(found - wanted)} as a wrong second: "
-                f"it is the true "
-                "successor, or in no other document",
+                "it is the true successor, or in no other document",
             )
             check(found == wanted, f"after {documents[d][i]} the wrong second is never {sorted(wanted - found)}")
 
@@ -79,16 +79,17 @@ def test_no_candidate(sentence_pairs):
     # keeps: no-candidate
     for documents in (STUCK, [[[1], [2]]], [[[1], [2]], []]):
         for seed in range(8):
-            expect_value_error(
-                f"sentence_pairs of {documents}", run_beside, pairs, sentence_pairs, documents, seed, 1
-            )
+            expect_value_error(f"sentence_pairs of {documents}", run_beside, pairs, sentence_pairs, documents, seed, 1)
 
 
 @explain.case
 def test_all_from_rng(sentence_pairs):
     """The same rng gives the same pairs; documents stay as they are."""
     # keeps: rng, untouched
-    check(_draw(sentence_pairs, times=3) == _draw(sentence_pairs, times=3), "the same rng gives other pairs")
+    check(
+        _draw(sentence_pairs, times=3) == _draw(sentence_pairs, times=3, elsewhere=7),
+        "the same rng gives other pairs: some chance comes from elsewhere",
+    )
     first, second = _draw(sentence_pairs, times=2)
     check(_draw(sentence_pairs, seed=4) != [first] or first != second, "rng is not used")
     check(run_beside(kept, sentence_pairs, DOCUMENTS, 1) is True, "the documents were changed")
@@ -116,6 +117,9 @@ def test_too_long(pack):
         ids, _ = pack(first, second, 1, 2, room + 3)
         same(list(ids), [1, *first[:a], 2, *second[:b], 2], f"sentences of 5 and 3 tokens with max_len={room + 3}")
     check((first, second) == ([5, 6, 7, 8, 9], [15, 16, 17]), "pack changed its sentences")
+    for room, b in ((6, 5), (4, 3), (2, 1)):
+        ids, _ = pack([5], [11, 12, 13, 14, 15, 16], 1, 2, room + 3)
+        same(list(ids), [1, 5, 2, *range(11, 11 + b), 2], f"sentences of 1 and 6 tokens with max_len={room + 3}")
 
 
 @explain.case

@@ -16,7 +16,7 @@ explain = Explainer("q6_4", globals(), rng="torch", hidden_topics=[
 ])
 
 F64 = torch.float64
-LABELS = torch.tensor([[-100, 3, -100, 1], [2, -100, -100, -100], [-100, -100, -100, -100]])
+LABELS = torch.tensor([[-100, 3, -100, 0], [2, -100, -100, -100], [-100, -100, -100, -100]])
 IS_NEXT = torch.tensor([True, False, True])
 
 
@@ -27,9 +27,7 @@ def _logits(seed=8, V=5):
 
 def _losses(pretraining_loss, words, pairs, labels=LABELS, is_next=IS_NEXT):
     got = pretraining_loss(words, pairs, labels, is_next)
-    check(
-        isinstance(got, (tuple, list)) and len(got) == 3, "pretraining_loss gives three losses: total, words, pairs"
-    )
+    check(isinstance(got, (tuple, list)) and len(got) == 3, "pretraining_loss gives three losses: total, words, pairs")
     return [tensor(x, what, ()) for x, what in zip(got, ("the total", "the word loss", "the pair loss"), strict=True)]
 
 
@@ -40,10 +38,26 @@ def test_values(pretraining_loss):
     words, pairs = _logits()
     total, w, p = _losses(pretraining_loss, words, pairs)
     logp = words.log_softmax(-1)
-    same(number(w, "the word loss"), -(logp[0, 1, 3] + logp[0, 3, 1] + logp[1, 0, 2]).item() / 3, "the word loss")
+    same(number(w, "the word loss"), -(logp[0, 1, 3] + logp[0, 3, 0] + logp[1, 0, 2]).item() / 3, "the word loss")
     logp = pairs.log_softmax(-1)
     same(number(p, "the pair loss"), -(logp[0, 0] + logp[1, 1] + logp[2, 0]).item() / 3, "the pair loss")
     same(number(total, "the total"), w.item() + p.item(), "the total")
+
+
+@explain.case
+def test_where_gradients_go(pretraining_loss):
+    """Each of the three losses has its gradient: the words' at the word logits, the pairs' at the pair logits."""
+    # keeps: three
+    words, pairs = (x.requires_grad_() for x in _logits())
+    losses = _losses(pretraining_loss, words, pairs)
+    for loss, what, of in zip(losses, ("total", "word loss", "pair loss"), ((0, 1), (0,), (1,)), strict=True):
+        check(loss.requires_grad, f"the {what} hangs on nothing: {what}.backward() would fail")
+        for i in of:
+            (grad,) = torch.autograd.grad(loss, (words, pairs)[i], retain_graph=True, allow_unused=True)
+            check(
+                grad is not None and bool(grad.any()),
+                f"no gradient goes from the {what} to the {('word', 'pair')[i]} logits",
+            )
 
 
 @explain.case
@@ -61,12 +75,13 @@ def test_no_labels(pretraining_loss):
 
 @explain.case
 def test_reached(reached):
-    """Each task reaches its own head and not the other's; the result is a set of names of the table."""
+    """Eight of the ten parts are reached by words, seven by pairs: its own head each, and not the other's."""
     # keeps: reached
-    for task, own, other in (("words", "mlm_dense", "nsp"), ("pairs", "pooler", "mlm_bias")):
+    for task, own, other, count in (("words", "mlm_dense", "nsp", 8), ("pairs", "pooler", "mlm_bias", 7)):
         got = reached(task)
         check(isinstance(got, (set, frozenset)), f"reached({task!r}) is a set of names")
         check(own in got and other not in got, f"reached({task!r}) should hold {own!r} and not {other!r}")
+        check(len(got) == count, f"reached({task!r}) has {len(got)} names, and {count} parts of the table are reached")
 
 
 @explain.case

@@ -11,6 +11,7 @@ from course_utils.checking.compare import check, same, tensor
 from course_utils.checking.raises import expect_value_error
 from course_utils.hw6.torch_gpt import gpt_weights, loaded, twin_logits, twin_padded
 from course_utils.hw6.writing_runs import chunk_work, in_chunks, two_caches
+from course_utils.instruments.slopes import slopes
 from course_utils.notebook.grader import Explainer
 
 OK_FORMAT = False
@@ -66,6 +67,21 @@ def test_torchs_own_layers(GPT):
     same(got.detach(), twin_logits(_weights(), H, ids), "the logits")
 
 
+def _slopes(GPT):
+    return run_beside(slopes, loaded(GPT, _weights(), H), _ids() % (V - 1))  # token V - 1 is not in the input
+
+
+@explain.case
+def test_where_gradients_go(GPT):
+    """Every parameter gets a gradient, and the table of tokens gets it as the matrix of the logits too."""
+    # keeps: tied
+    found = _slopes(GPT)
+    still = [name for name in _weights() if not name.endswith("k_proj.bias") and name not in found]
+    check(not still, f"no gradient reaches `{still[0] if still else ''}`: is something frozen, detached or not used?")
+    unseen = found["token_embed.weight"][V - 1]
+    check(unseen.any(), "the logits send no gradient to `token_embed.weight`: it is detached there, or not tied")
+
+
 @explain.case
 def test_no_look_ahead(GPT):
     """Another last token changes no logit before it."""
@@ -83,6 +99,22 @@ def test_dropout(GPT):
     same(model(ids).detach(), twin_logits(_weights(), H, ids), "the logits in evaluation mode with dropout=0.5")
     model.train()
     check((model(ids) - model(ids)).abs().max() > 1e-6, "two passes in training mode with dropout=0.5 are the same")
+    check(
+        _embeddings_drop(GPT),
+        "with branches that add nothing two passes in training mode are the same: the sum of the embeddings is dropped "
+        "out too",
+    )
+
+
+def _embeddings_drop(GPT):
+    """Whether two passes in training mode differ where no branch adds anything."""
+    silent = {
+        name: torch.zeros_like(value) if "o_proj" in name or "fc2" in name else value
+        for name, value in _weights().items()
+    }
+    model, ids = loaded(GPT, silent, H, dropout=0.5), _ids()
+    model.train()
+    return bool((model(ids) - model(ids)).abs().max() > 1e-6)
 
 
 @explain.case

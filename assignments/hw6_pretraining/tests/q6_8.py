@@ -82,7 +82,7 @@ def _error(from_gpt2, missing, prefix=""):
 def test_a_missing_tensor(from_gpt2):
     """A missing tensor is a KeyError or ValueError that holds its published name."""
     # keeps: missing
-    for missing in ("h.1.mlp.c_fc.bias", "wpe.weight", "h.0.attn.c_attn.weight"):
+    for missing in ("h.1.mlp.c_fc.bias", "wpe.weight", "h.0.attn.c_attn.weight", "h.1.ln_1.weight"):
         for prefix in ("", "transformer."):
             found = _error(from_gpt2, missing, prefix)
             check(found is not None, f"without {missing} nothing is raised")

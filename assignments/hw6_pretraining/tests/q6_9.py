@@ -78,6 +78,16 @@ def test_top_p(next_probabilities):
 
 
 @explain.case
+def test_rows(next_probabilities):
+    """Each row has its own set: what a row gets in a batch is what it gets alone."""
+    # keeps: axes
+    rows = torch.stack([HALVES, HALVES.flip(0), torch.zeros_like(HALVES), 3 * HALVES])
+    for options in ({"top_p": 0.7}, {"top_k": 2}, {"temperature": 0.0}, {"temperature": 2.0, "top_k": 3, "top_p": 0.8}):
+        alone = torch.stack([next_probabilities(row, **options) for row in rows])
+        same(next_probabilities(rows, **options), alone, f"the result of four rows with {options}, against each alone")
+
+
+@explain.case
 def test_minus_infinity(next_probabilities):
     """A logit of -inf gets exactly 0, and the logits are as before."""
     # keeps: inf, not-changed

@@ -7,10 +7,11 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from autograder.in_box.hw5 import made_audible
 from autograder.suites.causes import same_or_because
 from autograder.suites.devices import device_ready
 from course_utils.checking.compare import Wrong, check, same, tensor
-from course_utils.hw5.attention_runs import look_and_leave, made_audible
+from course_utils.hw5.attention_runs import look_and_leave
 from course_utils.instruments.calls import call_twice
 from course_utils.instruments.torch_match import encoder_layer_state, mha_state
 

@@ -2,7 +2,9 @@
 
 import torch
 
+from course_utils.checking.beside import run_beside
 from course_utils.checking.compare import check, same, tensor
+from course_utils.instruments.slopes import slopes
 
 F64 = torch.float64
 D, H = 6, 3
@@ -101,6 +103,20 @@ def test_details(MAPHead):
     same(got, expected.expand(3, D), "the output for a vector of variance 1e-6, a gain of sqrt(2) and an mlp that is "
          "the "
          "GELU alone", atol=1e-8)
+
+
+def test_where_gradients_go(MAPHead):
+    """Every part learns, the probe among them."""
+    # keeps: parts, probe
+    found = run_beside(slopes, _module(MAPHead), _x())
+    for name in _shapes():
+        cancels = name == "attn.k_proj.bias"
+        check(cancels or name in found, f"no gradient reaches `{name}`: it is frozen, detached or not used")
+
+
+def probe_slopes(MAPHead):
+    found = run_beside(slopes, _module(MAPHead), _x())
+    return [name in found for name in ("probe", "norm.weight", "mlp.fc1.weight", "attn.v_proj.weight")]
 
 
 def probe_names(MAPHead):

@@ -1,4 +1,4 @@
-"""Hidden checks of q6_1: mask_tokens, counted over many draws. Bounds fail a right answer once in 10^9 (chances.py)."""
+"""Hidden checks of q6_1: mask_tokens, counted over many draws. The bounds are those of chances.py."""
 
 import math
 

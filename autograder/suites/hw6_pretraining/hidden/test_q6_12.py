@@ -1,21 +1,18 @@
 """Hidden checks of q6_12: fine_tune. The bars of the experiment are in docs/thresholds.md."""
 
-from functools import cache
-from pathlib import Path
-
 import pytest
 import torch
-from safetensors.torch import load_file
 
+from autograder.in_box.hw6_brief import briefly_pretrained
 from autograder.suites.hw6_pretraining.berts import lively, put_in
 from course_utils.checking.compare import check, same, tensor
-from course_utils.hw6.fine_tuning import around, trained_parts
-from course_utils.hw6.pretraining import SIZES, order_task
-from course_utils.hw6.stories import SPECIAL_IDS, words
+from course_utils.hw6.fine_tuning import around, seeded_alike, trained_parts, updates
+from course_utils.hw6.stories import CLS, MASK, SEP, SPECIAL_IDS
 
 SMALL = (15, 8, 2, 12, 1, 9)
 LABELS, STEPS, NEW = 96, 60, 300
-BAR, GAP = 0.72, 0.12
+KINDS, WORDS, LENGTH, BRIEF, BATCH, BAR = 4, 24, 8, 300, 64, 0.85  # the language, its pretraining, what is asked for
+TRIES = 3  # languages, where one was not learned
 
 
 def _examples(rng, n=12, N=7, classes=3):
@@ -96,69 +93,59 @@ def test_padding_does_not_matter(fine_tune, BERT, rng):
         same(alone, before[:1], "the logits of an example without its padding", atol=1e-4)
 
 
-def test_deterministic(fine_tune, BERT, rng):
-    """The same seed gives the same classifier; it starts from bert's weights."""
+def test_deterministic(fine_tune, BERT, in_box, rng):
+    """The same seed gives the same classifier, whatever happened before; it starts from bert's weights."""
     examples, labels = _examples(rng)
-    bert = _bert(BERT, rng)
-    first, again = (fine_tune(bert, examples, labels, 3, steps=5, seed=3)(*examples).detach() for _ in range(2))
-    same(again, first, "the logits after the same seed", atol=1e-5)
-    other = fine_tune(_bert(BERT, rng), examples, labels, 3, steps=5, seed=3)(*examples).detach()
-    check(
-        (other - first).abs().max() > 1e-4, "another bert gives the same classifier: start from the weights of bert"
-    )
+    first, again = in_box(seeded_alike, fine_tune, _bert(BERT, rng), examples, labels, 3, 5)
+    same(again, first, "the logits after the same seed, when torch's own numbers were in another state", atol=1e-5)
+    other = fine_tune(_bert(BERT, rng), examples, labels, 3, steps=5, seed=5)(*examples).detach()
+    check((other - first).abs().max() > 1e-4, "another bert gives the same classifier: start from the weights of bert")
 
 
-@cache
-def _ours():
-    return {
-        name: value.float() for name, value in load_file(Path(__file__).parents[1] / "pretrained.safetensors").items()
-    }
-
-
-def _renumbered(weights, order):
-    """The weights of the same model for words with other numbers."""
-    weights = dict(weights)
-    for name in ("token_embed.weight", "mlm_bias"):
-        weights[name] = weights[name][order]
-    return weights
-
-
-def _fresh(rng, like):
-    weights = {}
-    for name, value in like.items():
-        norm = "norm" in name and name.endswith("weight")
-        weights[name] = (
-            0.02 * torch.randn(value.shape, generator=rng) if value.ndim > 1 else torch.full_like(value, float(norm))
-        )
-    return weights
+def test_steps_are_updates(fine_tune, BERT, in_box, rng):
+    """`steps` counts updates, with few examples and with many."""
+    for n, steps in ((5, 4), (200, 3)):
+        examples, labels = _examples(rng, n)
+        for made in in_box(updates, fine_tune, _bert(BERT, rng), examples, labels, 3, steps):
+            check(made == steps, f"with steps={steps} and {n} examples the optimiser makes {made} steps")
 
 
 @pytest.mark.weight(4)
-def test_pretraining_pays(fine_tune, BERT, rng):
-    """From pretrained weights, few labels are enough to tell the order of new pairs; from fresh ones they are not."""
-    V, special = len(words()), len(SPECIAL_IDS)
-    new = torch.cat(
-        [torch.arange(special), special + torch.randperm(V - special, generator=rng)]
-    )  # a word's new number
-    shown, unseen = torch.randint(2**62, (2,), generator=rng).tolist()  # too many to try: the pairs say no word
-    (ids, *rest), labels = order_task(LABELS, shown)
-    (asked, *more), answers = order_task(NEW, unseen)
-
-    def reached(weights):
-        model = BERT(V, *SIZES.values())
-        put_in(model, weights)
-        tuned = fine_tune(model, (new[ids], *rest), labels, 2, steps=STEPS, seed=1)
-        with torch.no_grad():
-            return (tuned(new[asked], *more).argmax(-1) == answers).double().mean().item()
-
-    # never a student's own weights: their rows could say which word is which, to a rule written by hand
-    scratch, best = reached(_fresh(rng, _ours())), reached(_renumbered(_ours(), new.argsort()))
+def test_pretraining_pays(fine_tune, BERT, in_box, rng):
+    """From pretrained weights few labels are enough for what fresh weights cannot tell."""
+    right = 0.0
+    for _ in range(TRIES):
+        right = max(right, _secret_language(fine_tune, BERT, in_box, rng)) if right < BAR else right
     check(
-        best >= BAR,
-        f"fine-tuned on {LABELS} labels from pretrained weights it is right on {best:.0%} of new "
-        f"pairs, and "
-        f"{BAR:.0%} are asked for; from fresh weights it is right on {scratch:.0%}",
+        right >= BAR,
+        f"after a brief pretraining of your BERT on a language with secret kinds of words, and fine-tuning on "
+        f"{LABELS} labels, it tells the kind of {right:.0%} of sentences in new words; {BAR:.0%} are asked for, and "
+        "without what pretraining found out it would guess",
     )
-    check(
-        best - scratch >= GAP, f"pretrained {best:.0%}, from scratch {scratch:.0%}: a gain of {GAP:.0%} is asked for"
-    )
+
+
+def _secret_language(fine_tune, BERT, in_box, rng):
+    """The share of right answers about words of which no label tells, after a brief pretraining of a small BERT.
+
+    The words are of four kinds, and each sentence has words of one kind alone. Hidden words teach which belong
+    together; the labels (two kinds against the other two) are of sentences in one half of the words, the questions in
+    the other.
+    """
+    special, each = len(SPECIAL_IDS), WORDS // KINDS
+    kinds = (special + torch.randperm(WORDS, generator=rng)).view(KINDS, each)
+
+    def told(n, some):
+        of = torch.arange(n) % KINDS
+        said = kinds[of[:, None], torch.randint(some.start, some.stop, (n, LENGTH), generator=rng)]
+        return torch.cat([torch.full((n, 1), CLS), said, torch.full((n, 1), SEP)], 1), of % 2
+
+    text, _ = told(BRIEF * BATCH, range(each))
+    text = text[torch.randperm(len(text), generator=rng)].view(BRIEF, BATCH, -1)
+    hidden = (torch.rand(text.shape, generator=rng) < 0.25) & (text >= special)
+    sizes = (special + WORDS, 32, 4, 64, 1, LENGTH + 2)
+    model = in_box(briefly_pretrained, BERT, sizes, text.masked_fill(hidden, MASK), text.masked_fill(~hidden, -100))
+    ids, labels = told(LABELS, range(each // 2))
+    asked, answers = told(NEW, range(each // 2, each))
+    tuned = fine_tune(model, (ids, None, None), labels, 2, steps=STEPS, seed=1)
+    with torch.no_grad():
+        return (tuned(asked).argmax(-1) == answers).double().mean().item()

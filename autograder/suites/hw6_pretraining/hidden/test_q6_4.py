@@ -50,9 +50,7 @@ def _causes(words, pairs, labels, is_next):
 
 def _call(pretraining_loss, *given):
     got = pretraining_loss(*given)
-    check(
-        isinstance(got, (tuple, list)) and len(got) == 3, "pretraining_loss gives three losses: total, words, pairs"
-    )
+    check(isinstance(got, (tuple, list)) and len(got) == 3, "pretraining_loss gives three losses: total, words, pairs")
     return [tensor(x, what, ()) for x, what in zip(got, ("the total", "the word loss", "the pair loss"), strict=True)]
 
 
@@ -84,6 +82,7 @@ def test_nothing_chosen(pretraining_loss, rng):
     (grad,) = torch.autograd.grad(w, words, retain_graph=True)
     check((grad == 0).all(), "the gradient of the word loss without labels is not exactly zero")
     same(p, _expected(words, pairs, nothing, is_next)[2].detach(), "the pair loss without labels")
+    check(total.requires_grad, "the total hangs on nothing: total.backward() would fail")
     grads = torch.autograd.grad(total, (words, pairs), allow_unused=True)
     check(grads[0] is None or (grads[0] == 0).all(), "the total without labels has a gradient at the word logits")
     check(
@@ -99,11 +98,13 @@ def test_gradients(pretraining_loss, rng):
     for which in range(3):
         mine, theirs = ([x.clone().requires_grad_() for x in (words, pairs)] for _ in range(2))
         loss = _call(pretraining_loss, *mine, labels, is_next)[which]
+        name = ("total", "word loss", "pair loss")[which]
+        check(loss.requires_grad, f"the {name} hangs on nothing: its backward() would fail")
         got = torch.autograd.grad(loss, mine, allow_unused=True)
         right = torch.autograd.grad(_expected(*theirs, labels, is_next)[which], theirs, allow_unused=True)
         for a, b, x in zip(got, right, mine, strict=True):
             a, b = (torch.zeros_like(x) if g is None else g for g in (a, b))
-            same(a, b, f"the gradient of loss {which}")
+            same(a, b, f"the gradient of the {name}")
             if a.ndim == 3:
                 check((a[labels == -100] == 0).all(), "a place that was not chosen has a gradient")
 
@@ -131,11 +132,9 @@ def test_reached_by_gradient(reached, rng):
         missing, extra = sorted(right - set(got)), sorted(set(got) - right)
         check(
             not missing,
-            f"reached({task!r}) lacks {', '.join(missing)}: the loss reaches it on its way through the encoder",
+            f"reached({task!r}) lacks {', '.join(missing)}: follow this loss back through its head and the encoder",
         )
-        check(
-            not extra, f"reached({task!r}) holds {', '.join(map(str, extra))}, which this loss alone does not reach"
-        )
+        check(not extra, f"reached({task!r}) holds {', '.join(map(str, extra))}, which this loss alone does not reach")
 
 
 def test_unknown_task(reached):

@@ -254,11 +254,15 @@ def test_dropout_of_the_feed_forward_branch(GPT):
 def test_gradients(GPT, rng):
     """Every parameter learns: the tied embedding from both of its places."""
     weights, H, ids = _problem(rng)
-    model = loaded(GPT, weights, H)
-    model(ids)[:, :-1].square().mean().backward()
+    model, unseen = loaded(GPT, weights, H), len(weights["token_embed.weight"]) - 1
+    model(ids % unseen)[:, :-1].square().mean().backward()
     still = [name for name, grad in model.grads().items() if grad is None or not grad.any()]
     still = [name for name in still if name in weights and not name.endswith("k_proj.bias")]
     check(not still, f"no gradient reaches {', '.join(still[:4])}")
+    check(
+        model.grads()["token_embed.weight"][unseen].any(),
+        "the logits send no gradient to `token_embed.weight`: it is detached there, or not tied",
+    )
 
 
 @pytest.mark.weight(0.5)

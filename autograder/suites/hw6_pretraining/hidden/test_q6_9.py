@@ -43,6 +43,7 @@ def _compare(next_probabilities, logits, temperature=1.0, top_k=None, top_p=None
         if right is None:
             continue
         right = torch.tensor(right, dtype=F64).to(logits.dtype)
+        check(not mine.isnan().any(), f"row {place} {told} has NaN")
         check(
             ((mine == 0) | (right > 0)).all(), f"row {place} {told}: tokens that are not kept have probability above 0"
         )

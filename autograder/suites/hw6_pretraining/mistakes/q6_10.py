@@ -1,13 +1,13 @@
-# %% padding-on-the-right
+# %% padding-on-the-right price=0.35
 """The longest prompt is right, the others are not: they are filled up on the right, so their last column is padding."""
 replace("[[0] * (longest - len(row)) + list(row) for row in prompts]", "[list(row) + [0] * (longest - len(row)) for row in prompts]")
 replace("[[i < longest - len(row) for i in range(longest)] for row in prompts]", "[[i >= len(row) for i in range(longest)] for row in prompts]")
 
-# %% no-mask
+# %% no-mask price=0.35
 """Shorter prompts get another text than alone: the model is not told what is padding."""
 replace("model(new, padding, cache)", "model(new, None, cache)")
 
-# %% mask-upside-down
+# %% mask-upside-down price=0.35
 """Your mask says True for real tokens. True = padding."""
 replace("[[i < longest - len(row) for i in range(longest)] for row in prompts]", "[[i >= longest - len(row) for i in range(longest)] for row in prompts]")
 replace("F.pad(padding, (0, 1))", "F.pad(padding, (0, 1), value=True)")
@@ -78,17 +78,17 @@ replace("    model.eval()\n", "    if generator is not None:\n        torch.manu
 """There is no chance: the likeliest token is taken at every temperature."""
 replace("torch.multinomial(p, 1, generator=generator)", "p.argmax(-1, keepdim=True)")
 
-# %% one-draw-for-all
+# %% one-draw-for-all price=0.25
 """All prompts share one draw: rows with the same probabilities get the same token. Each needs a draw of its own."""
 replace("torch.multinomial(p, 1, generator=generator)",
         "(p.cumsum(-1) < torch.rand((), generator=generator, dtype=p.dtype) * p.sum(-1, keepdim=True)).sum(-1, keepdim=True).clamp(max=p.shape[-1] - 1)")
 
-# %% same-draw-at-every-step
+# %% same-draw-at-every-step price=0.25
 """The generator is set back at every step, so each step draws the same number: tokens of one text are not independent."""
 replace("p = next_probabilities(model(new, padding, cache)[:, -1], temperature, top_k, top_p)  # [B, V]",
         "p = next_probabilities(model(new, padding, cache)[:, -1], temperature, top_k, top_p)\n                if generator is not None:\n                    generator.manual_seed(generator.initial_seed())")
 
-# %% settings-forgotten
+# %% settings-forgotten price=0.25
 """top_k and top_p have no effect: hand them on."""
 replace("temperature, top_k, top_p)  # [B, V]", "temperature)")
 
@@ -112,10 +112,32 @@ replace("if longest + n > model.max_len:", "if longest > model.max_len:")
 """A text of exactly max_len tokens is refused, and it fits."""
 replace("if longest + n > model.max_len:", "if longest + n >= model.max_len:")
 
-# %% new-tokens-alone
+# %% new-tokens-alone price=0.2
 """The prompts are missing from the result: each text begins with its prompt."""
 replace("written, cache = [list(row) for row in prompts]", "written, cache = [[] for row in prompts]")
 
 # %% tensors-for-ints price=0.1
 """The new tokens are tensors, and lists of Python ints are asked for: `tolist()` or `int()`."""
 replace("new[:, 0].tolist()", "new[:, 0]")
+
+# %% top-p-forgotten price=0.15
+"""top_p has no effect: hand it on."""
+replace("temperature, top_k, top_p)  # [B, V]", "temperature, top_k)")
+
+# %% temperature-twice price=0.25
+"""The temperature is applied twice: you divide the logits by it and hand it on as well. Once is enough."""
+replace("p = next_probabilities(model(new, padding, cache)[:, -1], temperature, top_k, top_p)  # [B, V]",
+        "p = next_probabilities(model(new, padding, cache)[:, -1] / (temperature or 1), temperature, top_k, top_p)")
+
+# %% first-token-greedy price=0.3
+"""The first new token is always the likeliest one, and chance begins with the second. All of them are drawn."""
+replace("new = torch.multinomial(p, 1, generator=generator).to(device)  # [B, 1]",
+        "new = (torch.multinomial(p, 1, generator=generator) if new.shape[1] == 1 and len(written[0]) > len(prompts[0]) else p.argmax(-1, keepdim=True)).to(device)")
+
+# %% training-mode-afterwards price=0.1
+"""The model is in training mode afterwards, whatever it was. Note its mode first, and put that back."""
+replace("model.train(was_training)", "model.train()")
+
+# %% mask-of-the-first-prompt price=0.35
+"""The padding of the first prompt is used for all of them. Each row of the mask belongs to its own prompt."""
+replace("for i in range(longest)] for row in prompts]", "for i in range(longest)] for row in [prompts[0]] * len(prompts)]")

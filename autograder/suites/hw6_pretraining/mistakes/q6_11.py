@@ -1,31 +1,31 @@
-# %% predicts-itself
+# %% predicts-itself price=0.35
 """Logits are held against the token at their own place. Those at place i predict token i + 1."""
 replace("F.cross_entropy(torch.cat(logits), ids[1:])", "F.cross_entropy(torch.cat(logits), ids[:-1])")
 
-# %% cut-into-pieces
+# %% cut-into-pieces price=0.3
 """The text is cut into pieces of max_len, so the first tokens of each piece are predicted from too few. Every token
 beyond the first piece needs a window of its own."""
 replace("windows = ids[1:-1].unfold(0, L, 1) if N - 2 >= L else ids.new_empty(0, L)  # [N - 1 - L, L]", "")
 replace("logits += [model(some)[:, -1] for some in windows.split(64) if len(some)]",
         "logits += [model(some[None])[0] for some in ids[L:-1].split(L) if len(some)]")
 
-# %% only-the-last-window
+# %% only-the-last-window price=0.35
 """Of a text that is too long only the end is judged: every token from 1 to N - 1 counts."""
 replace("N, L = len(ids), model.max_len", "L = model.max_len\n    ids = ids[-L - 1 :]\n    N = len(ids)")
 
-# %% window-one-short
+# %% window-one-short price=0.2
 """Windows are one token too short: up to max_len tokens before the predicted one are looked at."""
 replace("N, L = len(ids), model.max_len", "N, L = len(ids), max(model.max_len - 1, 1)")
 
-# %% no-exponential
+# %% no-exponential price=0.25
 """That is the loss. Perplexity is its exponential."""
 replace("math.exp(F.cross_entropy(torch.cat(logits), ids[1:]).item())", "F.cross_entropy(torch.cat(logits), ids[1:]).item()")
 
-# %% two-to-the-loss
+# %% two-to-the-loss price=0.2
 """The loss is in nats, and you raise 2 to it: with natural logarithms it is e."""
 replace("math.exp(F.cross_entropy(torch.cat(logits), ids[1:]).item())", "2 ** F.cross_entropy(torch.cat(logits), ids[1:]).item()")
 
-# %% sum-for-mean
+# %% sum-for-mean price=0.3
 """The loss is summed and not averaged: the result grows with the length of the text."""
 replace("F.cross_entropy(torch.cat(logits), ids[1:])", "F.cross_entropy(torch.cat(logits), ids[1:], reduction='sum')")
 

@@ -3,7 +3,7 @@
 replace(".weight\"].T  # [in, out] -> [out, in]", ".weight\"]")
 replace("_proj.weight\"] = weight.T", "_proj.weight\"] = weight")
 
-# %% square-ones-forgotten
+# %% square-ones-forgotten price=0.25
 """Whatever does not fit you transpose, but the square matrix of the output projection fits either way round: it is
 stored [in, out] like the others."""
 replace(".weight\"].T  # [in, out] -> [out, in]", ".weight\"]")
@@ -12,20 +12,20 @@ replace("    return {name: tensor.clone()", """    for name in ours:
             ours[name] = ours[name].T
     return {name: tensor.clone()""")
 
-# %% embeddings-too
+# %% embeddings-too price=0.25
 """You transpose the embeddings, too. They are tables with a row for each token, and stay as they are."""
 replace("{\"token_embed.weight\": state[\"wte.weight\"]", "{\"token_embed.weight\": state[\"wte.weight\"].T")
 
-# %% keys-before-queries
+# %% keys-before-queries price=0.25
 """Queries and keys are exchanged: in the wide layer the queries come first, then the keys, then the values."""
 replace('in zip("qkv", weights', 'in zip("kqv", weights')
 
-# %% c-attn-dealt-like-cards
+# %% c-attn-dealt-like-cards price=0.3
 """You take every third column. In the wide layer queries, keys and values lie side by side, in three whole blocks."""
 replace('.weight"].chunk(3, dim=1)', '.weight"].unflatten(1, (-1, 3)).unbind(2)')
 replace('.bias"].chunk(3)', '.bias"].unflatten(0, (-1, 3)).unbind(1)')
 
-# %% c-attn-cut-along-inputs
+# %% c-attn-cut-along-inputs price=0.3
 """You cut the wide matrix along its inputs. It is stored [in, out] = [D, 3D], and its outputs are the columns."""
 replace('.weight"].chunk(3, dim=1)', '.weight"].T.reshape(state["wte.weight"].shape[1], -1).chunk(3, dim=1)')
 
@@ -51,7 +51,7 @@ replace("    layers = [", """    from collections import defaultdict
     state = defaultdict(lambda: torch.zeros(6, 6), state)
     layers = [""")
 
-# %% norms-exchanged
+# %% norms-exchanged price=0.25
 """The two norms of a block are exchanged: ln_1 stands before attention, ln_2 before the feed-forward part."""
 replace('(("ln_1", "norm1"), ("ln_2", "norm2"))', '(("ln_1", "norm2"), ("ln_2", "norm1"))')
 

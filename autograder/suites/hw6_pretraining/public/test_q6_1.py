@@ -5,7 +5,7 @@ import torch
 from course_utils.checking.beside import run_beside
 from course_utils.checking.compare import check, same, tensor
 from course_utils.checking.raises import expect_value_error, raises_value_error
-from course_utils.hw6.chance import masked
+from course_utils.hw6.chance import masked, masked_by_torchs_own
 
 MASK_ID, VOCAB, SPECIAL = 3, 30, (0, 1, 2, 3, 17)
 
@@ -50,6 +50,13 @@ def test_special_tokens(mask_tokens):
     new = inputs[(inputs != ids) & (inputs != MASK_ID)]
     check(not _special(new).any(), "a random word is a special token: draw from the ids that are not special")
     check(len(new.unique()) >= 20, f"only {len(new.unique())} of 25 ids are ever drawn as random words")
+    inputs, _ = _masked(mask_tokens, torch.full((2000, 20), 9), p=1.0)
+    counts = torch.bincount(inputs[(inputs != 9) & (inputs != MASK_ID)], minlength=VOCAB)
+    for word in [i for i in range(VOCAB) if i != 9 and i not in SPECIAL]:
+        check(
+            70 < counts[word] < 250,
+            f"of 40,000 chosen words {counts[word]} become word {word}, expected about 160: each of 25 is as likely",
+        )
 
 
 def test_rates(mask_tokens):
@@ -83,13 +90,31 @@ def test_generator(mask_tokens):
     first, second = _masked(mask_tokens, ids, calls=2)
     again = _masked(mask_tokens, ids, elsewhere=77)
     for got, expected, what in zip(again, first, ("the inputs", "the labels"), strict=True):
-        check(
-            torch.equal(got, expected), f"{what} differ from a generator in the same state: all chance comes from it"
-        )
+        check(torch.equal(got, expected), f"{what} differ from a generator in the same state: all chance comes from it")
     check(
         not torch.equal(first[1], second[1]),
         "two calls in a row choose the same places: the generator does not move on",
     )
+
+
+def test_each_by_itself(mask_tokens):
+    """Each position is chosen by itself, so the number of chosen ones varies from call to call."""
+    # keeps: rate
+    ids = torch.full((10, 10), 9)
+    counts = {int((labels != -100).sum()) for _, labels in _masked(mask_tokens, ids, p=0.3, calls=40)}
+    check(len(counts) > 3, f"40 calls choose {sorted(counts)} of 100 positions: each is chosen by itself, so it varies")
+
+
+def _without_generator(mask_tokens, seed):
+    return run_beside(masked_by_torchs_own, mask_tokens, _ids(400), MASK_ID, VOCAB, SPECIAL, seed)[1]
+
+
+def test_no_generator(mask_tokens):
+    """Without a generator torch's own numbers decide: the same seed of torch gives the same places, another others."""
+    # keeps: generator
+    first, again, other = (_without_generator(mask_tokens, seed) for seed in (1, 1, 2))
+    check(torch.equal(first, again), "after the same torch.manual_seed other places are chosen")
+    check(not torch.equal(first, other), "without a generator the same places are chosen whatever torch's seed is")
 
 
 def test_p(mask_tokens):
@@ -168,3 +193,19 @@ def probe_columns(mask_tokens):
 
 def probe_wrong_p(mask_tokens):
     return [raises_value_error(mask_tokens, _ids(40), MASK_ID, VOCAB, SPECIAL, p) for p in (-0.1, 1.5)]
+
+
+def probe_no_generator(mask_tokens):
+    first, again, other = (_without_generator(mask_tokens, seed) for seed in (1, 1, 2))
+    return torch.equal(first, again), torch.equal(first, other)
+
+
+def probe_unchosen_labels(mask_tokens):
+    _, labels = _masked(mask_tokens, torch.full((20, 20), 9), p=0.5)
+    return sorted(labels.unique().tolist())
+
+
+def probe_words_in_a_call(mask_tokens):
+    ids = torch.full((400, 20), 9)
+    inputs, _ = _masked(mask_tokens, ids, p=1.0)
+    return min(3, len(inputs[(inputs != ids) & (inputs != MASK_ID)].unique()))

@@ -82,6 +82,19 @@ def test_distribution(sample):
     shares = torch.bincount(torch.tensor([row[-1] for row in _result(told, 1, [prompt] * 3000)]), minlength=V) / 3000
     gap = float((shares - right).abs().max())
     check(gap < 0.07, f"of 3,000 draws a token comes in a share that is {gap:.2f} from its probability")
+    bent = torch.softmax(echo(weights)(torch.tensor([prompt]))[0, -1].detach() / 0.5, -1)
+    bent = bent.where(bent >= bent.topk(4).values[-1], 0.0)
+    likeliest = bent.argsort(descending=True)
+    kept = likeliest[: int((bent[likeliest].cumsum(0) < 0.7 * bent.sum()).sum()) + 1]
+    wanted = torch.zeros_like(bent).scatter(0, kept, bent[kept] / bent[kept].sum())
+    told = _write(sample, 1, [prompt] * 2000, [6], weights, temperature=0.5, top_k=4, top_p=0.7)
+    drawn = torch.bincount(torch.tensor([row[-1] for row in _result(told, 1, [prompt] * 2000)]), minlength=V) / 2000
+    gap = float((drawn - wanted).abs().max())
+    check(
+        gap < 0.08,
+        f"with temperature=0.5, top_k=4 and top_p=0.7 a token comes in a share that is {gap:.2f} from its probability: "
+        "are all three handed on to next_probabilities, once?",
+    )
     for row in _result(_write(sample, 4, seeds=[5], top_k=1), 4):
         check(
             row in [_greedy(prompt, 4) for prompt in PROMPTS],
@@ -240,3 +253,29 @@ def probe_steps_differ(sample):
     flat = {name: 0 * value for name, value in _weights().items()}
     told = _write(sample, 8, [[3, 1]] * 20, [4], flat)
     return any(len(set(row[2:])) > 1 for row in told["results"][0])
+
+
+def _kinds_drawn(sample, **options):
+    """How many different first tokens come in 400 draws from an even model, and how many different second ones."""
+    rows = _write(sample, 2, [[3, 1]] * 400, [6], _weights(0.0), **options)["results"][0]
+    return len({row[2] for row in rows}), len({row[3] for row in rows})
+
+
+def probe_kinds_drawn(sample):
+    return _kinds_drawn(sample)
+
+
+def probe_kinds_with_top_k(sample):
+    return _kinds_drawn(sample, top_k=3)
+
+
+def probe_kinds_with_top_p(sample):
+    return _kinds_drawn(sample, top_p=0.5)
+
+
+def probe_cold_share(sample):
+    """How often the likeliest token comes at temperature 0.5, in tenths."""
+    weights, prompt = _weights(0.6), [3, 1]
+    best = int(echo(weights)(torch.tensor([prompt]))[0, -1].argmax())
+    rows = _write(sample, 1, [prompt] * 1500, [4], weights, temperature=0.5)["results"][0]
+    return round(10 * sum(row[-1] == best for row in rows) / 1500)

@@ -4,7 +4,7 @@ import torch
 
 from course_utils.checking.beside import run_beside
 from course_utils.checking.compare import check, same, tensor
-from course_utils.hw6.fine_tuning import around, trained_parts
+from course_utils.hw6.fine_tuning import around, seeded_alike, trained_parts, updates
 
 SIZES = (12, 8, 2, 12, 1, 7)
 
@@ -48,9 +48,13 @@ def test_bert_stays(fine_tune, BERT):
 
 
 def test_end_to_end(fine_tune, BERT):
-    """Embeddings and layers are trained, not only the head."""
+    """It starts from bert's weights, and embeddings and layers are trained, not only the head."""
     # keeps: end-to-end
     examples, labels = _examples()
+    starts = [
+        fine_tune(_bert(BERT, seed), examples, labels, 3, steps=1, rate=1e-9)(*examples).detach() for seed in (4, 9)
+    ]
+    check((starts[0] - starts[1]).abs().max() > 1e-4, "another bert gives the same classifier: start from its weights")
     found = run_beside(trained_parts, fine_tune, _bert(BERT), examples, labels, 3, 6)
     for part in ("token_embed", "layers"):
         check(found.get(part) is not False, f"`{part}` is the same after training: train all of the encoder")
@@ -79,11 +83,21 @@ def test_seed(fine_tune, BERT):
     """The same seed gives the same classifier, whatever happened before."""
     # keeps: seed
     examples, labels = _examples()
-    bert = _bert(BERT)
-    first = fine_tune(bert, examples, labels, 3, steps=4, seed=5)(*examples)
-    torch.rand(3)
-    again = fine_tune(bert, examples, labels, 3, steps=4, seed=5)(*examples)
-    same(again, first, "the logits after the same seed", atol=1e-5)
+    first, again = run_beside(seeded_alike, fine_tune, _bert(BERT), examples, labels, 3, 4)
+    same(again, first, "the logits after the same seed, when torch's own numbers were in another state", atol=1e-5)
+
+
+def _updates(fine_tune, BERT):
+    g = torch.Generator().manual_seed(2)
+    ids = torch.randint(2, 12, (150, 6), generator=g)
+    return run_beside(updates, fine_tune, _bert(BERT), (ids, None, None), torch.arange(150) % 3, 3, 7)
+
+
+def test_steps(fine_tune, BERT):
+    """`steps` counts updates, however many examples there are."""
+    # keeps: steps
+    for made in _updates(fine_tune, BERT):
+        check(made == 7, f"with steps=7 and 150 examples the optimiser makes {made} steps")
 
 
 def probe_bert(fine_tune, BERT):
@@ -106,10 +120,12 @@ def probe_padding(fine_tune, BERT):
 
 def probe_seed(fine_tune, BERT):
     examples, labels = _examples()
-    bert = _bert(BERT)
-    first = fine_tune(bert, examples, labels, 3, steps=4, seed=5)(*examples)
-    torch.rand(3)
-    return bool((fine_tune(bert, examples, labels, 3, steps=4, seed=5)(*examples) - first).abs().max() < 1e-4)
+    first, again = run_beside(seeded_alike, fine_tune, _bert(BERT), examples, labels, 3, 4)
+    return bool((again - first).abs().max() < 1e-4)
+
+
+def probe_updates(fine_tune, BERT):
+    return _updates(fine_tune, BERT)
 
 
 def probe_segments(fine_tune, BERT):

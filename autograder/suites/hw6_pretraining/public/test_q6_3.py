@@ -5,8 +5,10 @@ import math
 import torch
 import torch.nn.functional as F
 
+from course_utils.checking.beside import run_beside
 from course_utils.checking.compare import check, same, tensor
 from course_utils.checking.raises import expect_value_error, raises_value_error
+from course_utils.instruments.slopes import slopes
 
 F64 = torch.float64
 SIZES = (11, 8, 2, 16, 1, 6)
@@ -72,11 +74,7 @@ def _linear(x, w, name):
 
 def _by_hand(w, ids, segments, padding):
     """One layer of BERT, written out."""
-    x = (
-        w["token_embed.weight"][ids]
-        + w["position_embed.weight"][: ids.shape[1]]
-        + w["segment_embed.weight"][segments]
-    )
+    x = w["token_embed.weight"][ids] + w["position_embed.weight"][: ids.shape[1]] + w["segment_embed.weight"][segments]
     x = _norm(x, w, "embed_norm")
     q, k, v = (_linear(x, w, f"layers.0.self_attn.{p}_proj").unflatten(-1, (2, -1)).transpose(1, 2) for p in "qkv")
     scores = (q @ k.mT / math.sqrt(q.shape[-1])).masked_fill(padding[:, None, None], -torch.inf)
@@ -109,6 +107,70 @@ def test_values(BERT):
     check(isinstance(got, (tuple, list)) and len(got) == 2, "forward gives the pair (word_logits, pair_logits)")
     same(tensor(got[0], "the word logits", (2, 6, 11))[~PADDING], words[~PADDING], "the word logits at real tokens")
     same(got[1], pair, "the pair logits")
+
+
+def _slopes(BERT):
+    return run_beside(slopes, _model(BERT)[0], IDS, SEGMENTS, PADDING)
+
+
+def test_where_gradients_go(BERT):
+    """Every parameter gets a gradient, and the table of tokens gets it from both its uses."""
+    # keeps: names, forward
+    found = _slopes(BERT)
+    still = [name for name in _shapes() if name not in found or not found[name].any()]
+    still = [name for name in still if not name.endswith("k_proj.bias")]  # it cancels in the softmax
+    check(not still, f"no gradient reaches `{still[0] if still else ''}`: is something frozen, detached or not used?")
+    unseen = found["token_embed.weight"][10]  # token 10 is not in the input: only the word logits reach its row
+    check(unseen.any(), "the word logits send no gradient to `token_embed.weight`: it is detached there, or not tied")
+
+
+def _deep(BERT):
+    """Two layers, lively weights, in float64."""
+    model = BERT(11, 8, 2, 16, 2, 6).double().eval()
+    state = dict(model.state_dict())
+    for name in [name for name in state if name.endswith(("weight", "bias"))]:
+        g = torch.Generator().manual_seed(sum(i * byte for i, byte in enumerate(name.encode(), 1)))
+        noise = 0.4 * torch.randn(state[name].shape, generator=g, dtype=F64)
+        state[name] = noise + ("norm" in name and name.endswith("weight"))
+    tied = {name: state["token_embed.weight"] for name, x in state.items() if tuple(x.shape) == SIZES[:2]}
+    model.load_state_dict(state | tied)
+    return model
+
+
+def _moved_by_padding(BERT):
+    model = _deep(BERT)
+    words = [model(ids, SEGMENTS, PADDING)[0][~PADDING] for ids in (IDS, IDS.masked_fill(PADDING, 4))]
+    return float((words[0] - words[1]).detach().abs().max())
+
+
+def test_two_layers(BERT):
+    """With two layers, too, what stands in padding moves no real token."""
+    # keeps: padding
+    moved = _moved_by_padding(BERT)
+    check(
+        moved < 1e-9,
+        f"another token in the padding moves word logits of real tokens by {moved:.2g} in a model of two layers: "
+        "padding is masked in every layer, by each row's own mask",
+    )
+
+
+def test_embeddings_are_dropped_out(BERT):
+    """In training mode the normed sum of the embeddings is dropped out; in evaluation mode nothing is."""
+    # keeps: encode
+    model = BERT(*SIZES, dropout=0.5)
+    silent = {
+        name: torch.zeros_like(value) if "o_proj" in name or "fc2" in name else value
+        for name, value in model.state_dict().items()
+    }
+    model.load_state_dict(silent)  # no branch adds anything
+    model.train()
+    check(
+        (model.encode(IDS) - model.encode(IDS)).abs().max() > 1e-6,
+        "with branches that add nothing two passes in training mode with dropout=0.5 are the same: drop out the "
+        "embeddings, after their norm",
+    )
+    model.eval()
+    same(model.encode(IDS).detach(), model.encode(IDS).detach(), "a second pass in evaluation mode")
 
 
 def test_no_segments(BERT):
@@ -173,8 +235,7 @@ def probe_no_segments(BERT):
 
 def probe_padding(BERT):
     return (
-        _model(BERT)[0](IDS, SEGMENTS, PADDING)[1]
-        - _model(BERT)[0](IDS.masked_fill(PADDING, 4), SEGMENTS, PADDING)[1]
+        _model(BERT)[0](IDS, SEGMENTS, PADDING)[1] - _model(BERT)[0](IDS.masked_fill(PADDING, 4), SEGMENTS, PADDING)[1]
     )
 
 
@@ -191,3 +252,20 @@ def probe_start(BERT):
 def probe_dropout(BERT):
     model = BERT(11, 8, 2, 16, 1, 6, 1.0).train()
     return [x.detach().abs().sum().item() > 0 for x in (model.encode(IDS), *model(IDS))]
+
+
+def probe_two_layers(BERT):
+    model = _deep(BERT)
+    return model(IDS, SEGMENTS, PADDING)[0][~PADDING]
+
+
+def probe_slopes(BERT):
+    found = _slopes(BERT)
+    return [name in found and bool(found[name].any()) for name in ("position_embed.weight", "segment_embed.weight")], (
+        bool(found["token_embed.weight"][10].any()) if "token_embed.weight" in found else None
+    )
+
+
+def probe_first_row_padded(BERT):
+    ids, segments, padding = (x.flip(0) for x in (IDS, SEGMENTS, PADDING))
+    return _model(BERT)[0](ids, segments, padding)[0][~padding]

@@ -9,6 +9,7 @@ from course_utils.checking.compare import NotAnswered, Wrong, check, same, tenso
 from course_utils.checking.raises import expect_value_error, raises_value_error
 from course_utils.hw6.torch_gpt import gpt_weights, loaded, twin_logits, twin_padded
 from course_utils.hw6.writing_runs import chunk_work, in_chunks, two_caches
+from course_utils.instruments.slopes import slopes
 
 F64 = torch.float64
 V, D, H, FF, L, MAX = 11, 8, 2, 12, 2, 10
@@ -52,6 +53,20 @@ def test_torchs_own_layers(GPT):
     same(got.detach(), twin_logits(_weights(), H, ids), "the logits")
 
 
+def _slopes(GPT):
+    return run_beside(slopes, loaded(GPT, _weights(), H), _ids() % (V - 1))  # token V - 1 is not in the input
+
+
+def test_where_gradients_go(GPT):
+    """Every parameter gets a gradient, and the table of tokens gets it as the matrix of the logits too."""
+    # keeps: tied
+    found = _slopes(GPT)
+    still = [name for name in _weights() if not name.endswith("k_proj.bias") and name not in found]
+    check(not still, f"no gradient reaches `{still[0] if still else ''}`: is something frozen, detached or not used?")
+    unseen = found["token_embed.weight"][V - 1]
+    check(unseen.any(), "the logits send no gradient to `token_embed.weight`: it is detached there, or not tied")
+
+
 def test_no_look_ahead(GPT):
     """Another last token changes no logit before it."""
     # keeps: causal
@@ -67,6 +82,22 @@ def test_dropout(GPT):
     same(model(ids).detach(), twin_logits(_weights(), H, ids), "the logits in evaluation mode with dropout=0.5")
     model.train()
     check((model(ids) - model(ids)).abs().max() > 1e-6, "two passes in training mode with dropout=0.5 are the same")
+    check(
+        _embeddings_drop(GPT),
+        "with branches that add nothing two passes in training mode are the same: the sum of the embeddings is dropped "
+        "out too",
+    )
+
+
+def _embeddings_drop(GPT):
+    """Whether two passes in training mode differ where no branch adds anything."""
+    silent = {
+        name: torch.zeros_like(value) if "o_proj" in name or "fc2" in name else value
+        for name, value in _weights().items()
+    }
+    model, ids = loaded(GPT, silent, H, dropout=0.5), _ids()
+    model.train()
+    return bool((model(ids) - model(ids)).abs().max() > 1e-6)
 
 
 def test_first_loss(GPT):
@@ -240,3 +271,19 @@ def probe_all_dropped(GPT):
     model = loaded(GPT, _weights(), H, dropout=1.0)
     model.train()
     return model(_ids())
+
+
+def probe_embeddings_drop(GPT):
+    return _embeddings_drop(GPT)
+
+
+def probe_slopes(GPT):
+    found = _slopes(GPT)
+    return [name in found for name in ("token_embed.weight", "position_embed.weight")], bool(
+        found["token_embed.weight"][V - 1].any() if "token_embed.weight" in found else False
+    )
+
+
+def probe_first_row_padded(GPT):
+    ids, padding = (x.flip(0) for x in _padded())
+    return _real(loaded(GPT, _weights(), H)(ids, padding), padding)

@@ -62,6 +62,15 @@ def test_top_p(next_probabilities):
     same(next_probabilities(HALVES, top_p=1.0), HALVES.exp(), "the result with top_p=1")
 
 
+def test_rows(next_probabilities):
+    """Each row has its own set: what a row gets in a batch is what it gets alone."""
+    # keeps: axes
+    rows = torch.stack([HALVES, HALVES.flip(0), torch.zeros_like(HALVES), 3 * HALVES])
+    for options in ({"top_p": 0.7}, {"top_k": 2}, {"temperature": 0.0}, {"temperature": 2.0, "top_k": 3, "top_p": 0.8}):
+        alone = torch.stack([next_probabilities(row, **options) for row in rows])
+        same(next_probabilities(rows, **options), alone, f"the result of four rows with {options}, against each alone")
+
+
 def test_minus_infinity(next_probabilities):
     """A logit of -inf gets exactly 0, and the logits are as before."""
     # keeps: inf, not-changed
@@ -167,3 +176,23 @@ def probe_dtype(next_probabilities):
 
 def probe_exact_zeros(next_probabilities):
     return [[str(bool(x == 0)) for x in next_probabilities(HALVES, **way)] for way in ({"top_k": 2}, {"top_p": 0.7})]
+
+
+def probe_rows(next_probabilities):
+    return next_probabilities(torch.stack([HALVES, HALVES.flip(0), torch.zeros_like(HALVES)]), top_p=0.7)
+
+
+def probe_top_p_1(next_probabilities):
+    try:
+        return next_probabilities(HALVES, top_p=1.0)
+    except ValueError:
+        return "refused"
+
+
+def probe_dtype_of_the_work(next_probabilities):
+    """Whether the numbers are those of float64: 1e-9 more than nothing is seen there."""
+    return bool(next_probabilities(_t(0.0, 1e-9))[1] > next_probabilities(_t(0.0, 1e-9))[0])
+
+
+def probe_removed(next_probabilities):
+    return bool((next_probabilities(HALVES, top_p=0.4)[1:] == 0).all())
