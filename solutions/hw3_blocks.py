@@ -43,8 +43,7 @@
 # what you might be seeing, then a hint, then the steps in words. Opening it costs nothing. Pictures that
 # need your answers appear as soon as the answers are there.
 #
-# Questions @q3_11 and @q3_12 ask for a few sentences instead of code, and a person reads them. They stand
-# where they belong, so the numbers do not run quite in order.
+# Questions @q3_11 and @q3_12 ask for a few sentences instead of code, and a person reads them.
 #
 # Later questions may use your earlier answers. Where an earlier one is wrong, the later one is judged
 # with ours in its place too, so an error costs its points once, apart from one small check in @q3_7 and one in
@@ -911,33 +910,33 @@ with after("q3_6", "q3_7"):
 # %% [markdown] question="q3_8" sources="002/2.3-cross 003/0-figure 003/2-b-iii"
 # ### The decoder layer
 #
-# A decoder writes one token after the other while it looks at a source text. It has three branches, and in
-# pre-norm they are, in this order:
+# A decoder writes one token after the other while it looks at a source text. Its layer has three branches, in this order:
+# self-attention, **cross-attention**, feed-forward, each on a residual road as in @q3_7, in pre-norm and in
+# post-norm. {=norm-orders} You have written such roads, so the parts are given this time: read `__init__`. {=names} What is new
+# is who asks whom, and who may see what. Three facts decide it:
 #
-# 1. $x \leftarrow x + \mathrm{drop}(\mathrm{self\_attn}(\mathrm{norm1}(x)))$, with the **causal** mask: token
-#    $i$ sees tokens $0, \dots, i$; {=causal}
-# 2. $x \leftarrow x + \mathrm{drop}(\mathrm{cross\_attn}(\mathrm{norm2}(x), m, m))$: queries from the target,
-#    keys and values from the *memory* $m$, the encoder's output, as it is (no norm of this layer touches it), {=memory-as-it-is}
-#    with padded memory blocked and no causal mask; {=memory-padding}
-# 3. $x \leftarrow x + \mathrm{drop}(\mathrm{ff}(\mathrm{norm3}(x)))$.
+# - In training the whole target goes in at once, and the output at token $i$ is asked for token $i + 1$. A token that
+#   saw the next one could copy it, so in self-attention token $i$ sees the tokens $0, \dots, i$. {=causal}
+# - The target asks and the source answers: in cross-attention the queries come from the stream of the target, and keys and
+#   values are both the *memory* `[B, S, D]`, the encoder's output, which is taken as it is: no norm of this layer
+#   touches it, nor does dropout. {=memory-as-it-is}
+# - The source is known before the first word is written: every token may look at all of the memory but its
+#   padding. {=memory-padding} (A memory that is all padding gives a cross-attention of exactly `o_proj`'s bias, never
+#   NaN.) {=only-padding}
 #
-# For post-norm, `norm1`, `norm2`, `norm3` stand outside, as in @q3_7. {=norm-orders}
+# And a riddle before you write: why is there no mask for padding of the *target*, which is in the batch too? Think of where
+# that padding stands. (The answer is folded below the pictures.)
 #
-# Why is there no mask for padding of the *target*? It stands on the right, so a real token could see it only
-# by looking ahead, and that the causal mask forbids. What comes out at padded places is left out of the loss.
-#
-# Write `DecoderLayer(d_model, n_heads, d_ff, dropout=0.0, norm_first=True)`, with
-# `forward(x, memory, memory_padding_mask=None)`: `x` is `[B, T, D]`, `memory` `[B, S, D]`, the mask bool
-# `[B, S]` with True for padding; the result is `[B, T, D]`. The parts are named `self_attn`, `cross_attn`,
-# `ff` (exact GELU), `norm1` (self), `norm2` (cross), `norm3` (feed-forward); {=names} `dropout` goes to both
-# attentions, to `ff`, onto each branch, and nowhere else. {=dropout-places} A memory that is all padding gives a cross-attention of exactly
-# `o_proj`'s bias, never NaN. {=only-padding}
+# Write the `forward(x, memory, memory_padding_mask=None)` of `DecoderLayer(d_model, n_heads, d_ff, dropout=0.0,
+# norm_first=True)`: `x` is `[B, T, D]`, `memory` `[B, S, D]`, the mask bool `[B, S]` with True for padding; the result is
+# `[B, T, D]`. `norm1` belongs to self-attention, `norm2` to cross-attention, `norm3` to the feed-forward layer. `dropout` is in
+# the three parts already, and goes onto the output of each branch, as in @q3_7, and nowhere else. {=dropout-places}
 #
 # It must agree with `nn.TransformerDecoderLayer`, {=agrees} so **you may not use** `nn.TransformerDecoderLayer`,
 # `nn.MultiheadAttention`, `F.multi_head_attention_forward` or `F.scaled_dot_product_attention` in it. {=ruled-out} Names: as
 # in @q3_7, and `multihead_attn` is our `cross_attn`, `norm3` is `norm3`; `decoder_layer_state(theirs)` translates.
 
-# %% question="q3_8" points=12 minutes=25 difficulty=3 uses=["q3_6"]
+# %% question="q3_8" points=9 minutes=20 difficulty=3 uses=["q3_6"]
 class DecoderLayer(nn.Module):
     """Causal self-attention, cross-attention, feed-forward: self_attn, cross_attn, ff, norm1, norm2, norm3.
 
@@ -950,14 +949,12 @@ class DecoderLayer(nn.Module):
     ) -> None:
         """Make the three branches, their norms and the dropout."""
         super().__init__()
-        # BEGIN SOLUTION
         self.self_attn = MultiHeadAttention(d_model, n_heads, dropout)
         self.cross_attn = MultiHeadAttention(d_model, n_heads, dropout)
         self.ff = FeedForward(d_model, d_ff, dropout=dropout)
         self.norm1, self.norm2, self.norm3 = (nn.LayerNorm(d_model) for _ in range(3))
         self.dropout = nn.Dropout(dropout)
         self.norm_first = norm_first
-        # END SOLUTION
 
     def forward(self, x: Tensor, memory: Tensor, memory_padding_mask: Tensor | None = None) -> Tensor:
         """x [B, T, D], memory [B, S, D], memory_padding_mask bool [B, S] (True = padding) -> [B, T, D]."""
@@ -989,8 +986,9 @@ class DecoderLayer(nn.Module):
 # hint: Cross-attention takes its queries from `x` (normed in pre-norm) and **both** keys and values from
 # `memory`, which is not normed here.
 #
-# pseudo-code: As @q3_7, with a branch more: attend (causal, x with itself), look (x at memory, padded memory
-# blocked), think. Norms 1, 2, 3 in this order, inside or outside.
+# pseudo-code: Attend: causal self-attention of x with itself. Look: queries x, keys and values memory, padded memory
+# blocked. Think: ff. Each ends in dropout (attention gives a pair: take its first). In pre-norm x grows by attend of norm1 of
+# x, then by look of norm2 of x, then by think of norm3 of x; in post-norm the norm stands around each sum.
 
 # %% [markdown]
 # The same comparison for the decoder layer, with five target tokens and a padded memory of seven.
@@ -1012,9 +1010,8 @@ with after("q3_6", "q3_8", what="comparison"):
 
 # %% [markdown]
 # Which token hears which? The encoder layer with two padded tokens at the end; the decoder layer by its own
-# tokens, and by the memory, of which again the last two are padding. Empty columns: nobody looks at padding
-# (the padded tokens of the encoder look at themselves by the residual road only). The triangle: nobody looks
-# ahead.
+# tokens, and by the memory, of which again the last two are padding. Sketch the three tables before you run the cell: which
+# columns are empty, and where is there a triangle?
 
 # %% tags=["plot"]
 with after("q3_6", "q3_7", "q3_8"):
@@ -1032,6 +1029,15 @@ with after("q3_6", "q3_7", "q3_8"):
         alt="Three tables. Encoder: columns 5 and 6 are empty but for the diagonal. Decoder by its own tokens: lower "
         "triangle. Decoder by the memory: columns 5 and 6 are empty.",
     )
+
+# %% [markdown]
+# <details><summary>What we see, and the riddle</summary>
+#
+# Empty columns: nobody looks at padding (the padded tokens of the encoder look at themselves by the residual road only). The
+# triangle: nobody looks ahead. And that is why padding of the target needs no mask: it stands on the right, so a real
+# token could see it only by looking ahead. What comes out at padded places themselves is left out of the loss.
+#
+# </details>
 
 # %% [markdown]
 # ## Part IV. A model, and eleven that do not learn
@@ -1258,7 +1264,7 @@ plots.heatmap(
     "differ in one of the three.",
 )
 
-# %% question="q3_10" points=10 minutes=45 difficulty=4 uses=["q3_5"] limits={"wall": 120}
+# %% question="q3_10" points=13 minutes=45 difficulty=4 uses=["q3_5"] limits={"wall": 120}
 def dead_transformer_fix(model: nn.Module) -> nn.Module:
     """Find the one fault of an untrained patient, mend it, and return the model; a healthy one stays as it is."""
     # BEGIN SOLUTION

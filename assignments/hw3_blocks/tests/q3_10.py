@@ -10,7 +10,7 @@ from course_utils.notebook.grader import Explainer
 
 OK_FORMAT = False
 name = "q3_10"
-points = 10
+points = 13
 explain = Explainer("q3_10", globals(), rng="torch", hidden_topics=["healthy models", "signs of life", "mended"])
 
 SICK = {  # parts of the state that a mending may write, by patient: the rest was good

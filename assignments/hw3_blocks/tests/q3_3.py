@@ -42,6 +42,23 @@ def test_columns(batch_norm, rng):
 
 
 @explain.case
+def test_fewer_examples_than_features(batch_norm, rng):
+    """Three examples of five features, and five of three: values and gradients are those of torch's batch norm."""
+    # keeps: columns
+    for B, D in ((3, 5), (5, 3)):
+        x, gamma, beta = (torch.randn(*shape, generator=rng, dtype=F64) for shape in ((B, D), (D,), (D,)))
+        theirs = torch.nn.functional.batch_norm(x, None, None, gamma, beta, training=True)
+        got = tensor(batch_norm(x, gamma, beta), "the result", (B, D), F64)
+        same(got, theirs, f"the result for x of shape {[B, D]}")
+        mine, right = x.clone().requires_grad_(), x.clone().requires_grad_()
+        pull = torch.randn(B, D, generator=rng, dtype=F64)
+        (batch_norm(mine, gamma, beta) * pull).sum().backward()
+        (torch.nn.functional.batch_norm(right, None, None, gamma, beta, training=True) * pull).sum().backward()
+        check(mine.grad is not None, "no gradient reaches x")
+        same(mine.grad, right.grad, "the gradient by x (it flows through mean and variance too)")
+
+
+@explain.case
 def test_one_example(batch_norm, rng):
     """A batch of one has variance 0, so beta comes out."""
     # keeps: batch-of-one

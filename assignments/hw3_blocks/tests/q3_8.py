@@ -13,7 +13,7 @@ from course_utils.notebook.grader import Explainer
 
 OK_FORMAT = False
 name = "q3_8"
-points = 12
+points = 9
 explain = Explainer("q3_8", globals(), rng="torch", hidden_topics=[
     "agrees with torchs layer", "memory padding agrees with torch", "defaults", "small entries", "causality",
     "memory padding never leaks", "memory of nothing but padding", "gradients", "dropout on branches",
@@ -90,15 +90,34 @@ def test_causal(DecoderLayer):
 
 @explain.case
 def test_memory_padding(DecoderLayer):
-    """Padding of the memory (True in the mask) is never looked at; the rest of the memory is."""
+    """Padding of the memory (True in the mask) is never looked at, the rest is; as many targets as sources or not."""
     # keeps: memory-padding, only-padding
-    x, memory = _inputs()
-    theirs = _theirs(True)
-    layer = _mine(DecoderLayer, decoder_layer_state(theirs))
-    got = tensor(layer(x, memory, memory_padding_mask=PADDING), "the output", x.shape, F64)
-    same(got, _expected(theirs, x, memory, PADDING), "the output with padding in the memory")
-    other = tensor(layer(x, memory + 5 * PADDING[..., None], memory_padding_mask=PADDING), "the output", x.shape, F64)
-    same(other, got, "the output after a change in the padding of the memory")
+    for length in (T, S):
+        x, memory = _inputs(length)
+        for norm_first, told in ((True, "pre-norm"), (False, "post-norm")):
+            theirs = _theirs(norm_first)
+            layer = _mine(DecoderLayer, decoder_layer_state(theirs), norm_first=norm_first)
+            got = tensor(layer(x, memory, memory_padding_mask=PADDING), "the output", x.shape, F64)
+            same(got, _expected(theirs, x, memory, PADDING), f"the {told} output for {length} targets and {S} places "
+                 "of memory, some of them padding")
+            other = layer(x, memory + 5 * PADDING[..., None], memory_padding_mask=PADDING)
+            same(tensor(other, "the output", x.shape, F64), got, f"the {told} output after a change in the padding of "
+                 "the memory")
+
+
+@explain.case
+def test_gradients_flow(DecoderLayer):
+    """The gradients by x and by the memory are those of torch's layer: the encoder learns through the memory."""
+    # keeps: agrees, memory-as-it-is
+    for norm_first, told in ((True, "pre-norm"), (False, "post-norm")):
+        theirs = _theirs(norm_first)
+        layer = _mine(DecoderLayer, decoder_layer_state(theirs), norm_first=norm_first)
+        mine, right = ([v.requires_grad_() for v in _inputs()] for _ in range(2))
+        for output in (layer(*mine), _expected(theirs, *right)):
+            (output * torch.linspace(-1, 1, output.numel(), dtype=F64).reshape(output.shape)).sum().backward()
+        for name, a, b in zip(("x", "memory"), mine, right, strict=True):
+            check(a.grad is not None, f"no gradient reaches {name} in {told}: is it detached, or under no_grad?")
+            same(a.grad, b.grad, f"the gradient by {name} in {told} (is a part detached, or under no_grad?)")
 
 
 def _branch(DecoderLayer, on, dropout=0.25, **more):
@@ -136,6 +155,11 @@ def test_dropout_places(DecoderLayer):
     check(len({round(v, 3) for v in layer(x, memory).detach().flatten().tolist()}) <= 2, "in training mode the "
           "memory has holes: "
           "dropout has no place on it")
+    silent = _mine(DecoderLayer, {name: torch.zeros_like(value) for name, value in weights.items()}, dropout=0.25)
+    silent.train()
+    x = torch.ones(4, 12, D, dtype=F64)
+    check(bool((silent(x, memory[:4]) == 1).all()), "in training mode x itself loses entries, with nothing in the "
+          "branches: dropout has no place on the residual road")
 
 
 @explain.case

@@ -1,4 +1,4 @@
-# %% normalised-over-the-row
+# %% normalised-over-the-row price=0.6
 """Each row of your result is normalised on its own: that is layer norm. Batch norm takes mean and variance of
 each column, over the samples of the batch."""
 replace("x.mean(0)", "x.mean(1, keepdim=True)")
@@ -15,7 +15,7 @@ replace("x.var(0, correction=0)", "x.var(correction=0)")
 batch norm normalises with the biased variance (the unbiased one is only what PyTorch keeps for later)."""
 replace("x.var(0, correction=0)", "x.var(0)")
 
-# %% eps-outside-root
+# %% eps-outside-root price=0.2
 """You add eps to the standard deviation. As in layer norm, it is added to the variance, inside the root."""
 replace("torch.sqrt(var + eps)", "(torch.sqrt(var) + eps)")
 
@@ -41,12 +41,12 @@ replace("gamma * (x - mean) / torch.sqrt(var + eps) + beta", "(x - mean) / torch
 column."""
 replace('kind == "layer"', 'kind == "batch"')
 
-# %% layer-norm-elementwise
+# %% layer-norm-elementwise price=0.3
 """You call layer norm elementwise. It is applied to each token by itself, but every entry of the token takes
 part in its mean and variance: look at one row of the Jacobian."""
 replace('"same row" if', '"same" if')
 
-# %% batch-norm-as-in-evaluation
+# %% batch-norm-as-in-evaluation price=0.3
 """With stored statistics an output of batch norm depends on its own input entry alone. Here the question is
 about training mode, where the statistics come from the batch."""
 replace('else "same column"', 'else "same"')
@@ -57,25 +57,41 @@ mean has it in it?"""
 replace('{"same", "same row" if kind == "layer" else "same column"}',
         '{"same", "same row", "same column", "elsewhere"}')
 
-# %% batch-norm-sees-the-whole-batch
+# %% batch-norm-sees-the-whole-batch price=0.3
 """You say that batch norm depends on the whole batch. Its statistics are taken column by column: what happens
 to an output when another column changes?"""
 replace('else "same column"}', 'else "same column"} | ({"same row", "elsewhere"} if kind == "batch" else set())')
 
-# %% own-entry-left-out
+# %% own-entry-left-out price=0.2
 """You list the neighbours and forget the entry itself: an output depends on its own input, directly and
 through the mean and the variance."""
 replace('{"same", "same row" if', '{"same row" if')
 
-# %% batch-of-one-refused
+# %% batch-of-one-refused price=0.2
 """A batch of one ends in an error: torch's own function refuses it. By the formula the mean is x itself, and beta comes
 out."""
 def batch_norm(x, gamma, beta, eps=1e-5):
     return F.batch_norm(x, None, None, gamma, beta, training=True, eps=eps)
 
-# %% batch-of-one-passed-on
+# %% batch-of-one-passed-on price=0.2
 """You let a batch of one pass without its mean taken away. The formula needs no exception: the mean is x itself, and
 beta comes out."""
 replace("mean = x.mean(0)", """if len(x) == 1:
         return gamma * x + beta
     mean = x.mean(0)""")
+
+# %% batch-of-one-returned price=0.2
+"""You give a batch of one back as it came. The formula needs no exception: the mean is x itself, the variance 0, and
+beta comes out."""
+replace("mean = x.mean(0)", """if len(x) == 1:
+        return x
+    mean = x.mean(0)""")
+
+# %% statistics-detached price=0.3
+"""The values are right and the gradient is not: mean and variance are cut out of the graph, but they are made of x
+too."""
+replace("(x - mean) / torch.sqrt(var + eps)", "(x - mean.detach()) / torch.sqrt(var.detach() + eps)")
+
+# %% eps-fixed price=0.2
+"""Another eps changes nothing: you use 1e-5 whatever is asked for."""
+replace("torch.sqrt(var + eps)", "torch.sqrt(var + 1e-5)")

@@ -1,4 +1,4 @@
-# %% no-absolute-value
+# %% no-absolute-value price=0.2
 """For a negative gamma your radius is negative, and no norm is: what happens to a factor when you take it out
 of a norm?"""
 replace("abs(gamma) * math.sqrt(d)", "gamma * math.sqrt(d)")
@@ -25,7 +25,7 @@ replace("abs(gamma) * math.sqrt(d)", "math.sqrt(d)")
 vector of d entries whose mean square is 1?"""
 replace("abs(gamma) * math.sqrt(d)", "abs(gamma)")
 
-# %% sum-loses-the-sign
+# %% sum-loses-the-sign price=0.2
 """In `radius_from_sum` gamma leaves the root without its absolute value. With gamma > 0 nobody would notice; with
 gamma < 0 the line is negative."""
 replace("abs(gamma) / sigma * math.sqrt(total)", "gamma / sigma * math.sqrt(total)")
@@ -47,8 +47,8 @@ replace("abs(gamma) / sigma * math.sqrt(total)", "abs(gamma) / sigma**2 * math.s
 replace("abs(gamma) / sigma * math.sqrt(total)", "abs(gamma) * math.sqrt(total)")
 
 # %% entries-not-centred
-"""In `radius_from_entries` the mean is not taken away: the norm of x is that of the centred vector only when the mean is
-zero."""
+"""In `radius_from_entries` the mean is not taken away: the norm of x is that of the centred vector only when the mean
+is zero."""
 replace("* (x - mean)", "* x")
 
 # %% entries-not-divided
@@ -56,8 +56,8 @@ replace("* (x - mean)", "* x")
 replace("* (x - mean) / sigma", "* (x - mean)")
 
 # %% entries-with-their-own-mean
-"""`radius_from_entries` subtracts x's own mean. The mean is a letter of its own here: take the one that is given, or the
-line holds at tied letters only."""
+"""`radius_from_entries` subtracts x's own mean. The mean is a letter of its own here: take the one that is given, or
+the line holds at tied letters only."""
 replace("* (x - mean)", "* (x - x.mean())")
 
 # %% entries-with-their-own-deviation
@@ -65,8 +65,8 @@ replace("* (x - mean)", "* (x - x.mean())")
 replace("/ sigma).square()", "/ x.std(correction=0)).square()")
 
 # %% conclusion-for-every-line price=1
-"""Your lines are the conclusion three times: |gamma| sqrt(d), from whatever letters there are. A proof says what each line
-is before the next one is known. Compute the first from the entries, the second from their sum."""
+"""Your lines are the conclusion three times: |gamma| sqrt(d), from whatever letters there are. A proof says what each
+line is before the next one is known. Compute the first from the entries, the second from their sum."""
 replace("(gamma * (x - mean) / sigma).square().sum().sqrt()", "abs(gamma) * math.sqrt(len(x))")
 
 # %% entries-sum-of-roots
@@ -86,7 +86,7 @@ replace(".square().sum().sqrt()", ".square().sum()")
 """Your `radius_from_entries` returns the vector of entries: the line is its norm, one number."""
 replace("(gamma * (x - mean) / sigma).square().sum().sqrt()", "gamma * (x - mean) / sigma")
 
-# %% eps-added
+# %% eps-added price=0.2
 """There is an eps in your lines: at a small sigma they are a little short. The claim is about eps = 0."""
 replace("* (x - mean) / sigma", "* (x - mean) / math.sqrt(sigma**2 + 1e-5)")
 replace("abs(gamma) / sigma *", "abs(gamma) / math.sqrt(sigma**2 + 1e-5) *")

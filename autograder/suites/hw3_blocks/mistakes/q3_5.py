@@ -1,4 +1,4 @@
-# %% positions-from-one
+# %% positions-from-one price=0.2
 """Your first row is PE(1): positions are counted from 0, and the first row is 0, 1, 0, 1, ..."""
 replace("torch.arange(n, dtype=torch.float64)", "torch.arange(1, n + 1, dtype=torch.float64)")
 
@@ -7,7 +7,7 @@ replace("torch.arange(n, dtype=torch.float64)", "torch.arange(1, n + 1, dtype=to
 take turns, sine in even and cosine in odd columns."""
 replace("torch.stack([angles.sin(), angles.cos()], dim=-1)", "torch.cat([angles.sin(), angles.cos()], dim=1)")
 
-# %% cosine-in-even-columns
+# %% cosine-in-even-columns price=0.3
 """Sine and cosine have changed places: your first column is all ones at position 0, and it should be zero.
 Even columns (0, 2, ...) have the sine."""
 replace("[angles.sin(), angles.cos()]", "[angles.cos(), angles.sin()]")
@@ -44,12 +44,12 @@ it."""
 replace("(-torch.arange(0, d, 2, dtype=torch.float64) / d)  # [ceil(d / 2)]",
         "(torch.arange(0, d, 2, dtype=torch.float64) / d)")
 
-# %% base-one-thousand
+# %% base-one-thousand price=0.2
 """All but the first pair of columns turn too fast: your base is 1000. It is 10000."""
 replace("10000.0 ** (-torch.arange(0, d, 2, dtype=torch.float64) / d)  # [ceil(d / 2)]",
         "1000.0 ** (-torch.arange(0, d, 2, dtype=torch.float64) / d)")
 
-# %% odd-width-fails
+# %% odd-width-fails price=0.2
 """An odd d raises an error: there is one more sine column than cosine columns, and you assign as many cosines
 as sines."""
 def sinusoidal_encoding(n, d):
@@ -60,17 +60,17 @@ def sinusoidal_encoding(n, d):
     table[:, 1::2] = torch.cos(position * frequency)
     return table
 
-# %% odd-width-drops-a-column
+# %% odd-width-drops-a-column price=0.2
 """For an odd d your table has one column too few: it ends with a sine that has no cosine beside it."""
 replace("(-torch.arange(0, d, 2, dtype=torch.float64) / d)  # [ceil(d / 2)]",
         "(-torch.arange(0, d - 1, 2, dtype=torch.float64) / d)")
 
-# %% odd-width-ends-with-zero
+# %% odd-width-ends-with-zero price=0.2
 """For an odd d your last column is all zeros: it has a sine, of the next pair's frequency, and only its cosine
 is left out."""
 replace("pairs.flatten(1)[:, :d]", "pairs.flatten(1)[:, :d].masked_fill(torch.arange(d) == d // 2 * 2, 0.0)")
 
-# %% shift-transposed
+# %% shift-transposed price=0.3
 """Your matrix turns the wrong way: it takes PE(t) to PE(t - offset). Write down sin(a + b) and cos(a + b) and
 read off where the minus sign stands; or you applied it from the right."""
 replace("[cos, sin, -sin, cos]", "[cos, -sin, sin, cos]")
@@ -102,13 +102,13 @@ def shift_matrix(offset, d):
     here = (torch.arange(d) % 2).double()
     return (torch.outer(there, here) / (here @ here)).to(torch.get_default_dtype())
 
-# %% always-float32
+# %% always-float32 price=0.2
 """Your results are float32 whatever the default dtype is: cast to `torch.get_default_dtype()` when the function is
 called."""
 replace("pairs.flatten(1)[:, :d].to(torch.get_default_dtype())", "pairs.flatten(1)[:, :d].float()")
 replace("torch.block_diag(*blocks).to(torch.get_default_dtype())", "torch.block_diag(*blocks).float()")
 
-# %% shift-fitted
+# %% shift-fitted price=0.3
 """Your matrix is fitted to some places. In a wide table the slow pairs hardly turn, and the fit does not find them:
 work the matrix out from the frequencies."""
 def shift_matrix(offset, d):
@@ -121,13 +121,24 @@ def shift_matrix(offset, d):
     t = torch.arange(512)
     return torch.linalg.lstsq(rows(t), rows(t + offset)).solution.T.to(torch.get_default_dtype())
 
-# %% sign-of-offset-lost
+# %% sign-of-offset-lost price=0.2
 """A step of -2 gives the same matrix as one of 2: the sign of the offset is lost. The formula takes negative offsets as
 they are."""
 replace("torch.cos(omega * offset), torch.sin(omega * offset)",
         "torch.cos(omega * offset), torch.sin(omega * abs(offset))")
 
-# %% odd-width-rounded-up
+# %% odd-width-rounded-up price=0.2
 """For an odd d your frequencies are those of d + 1. The formula is the same for odd widths, with that odd d."""
 replace("(-torch.arange(0, d, 2, dtype=torch.float64) / d)  # [ceil(d / 2)]",
         "(-torch.arange(0, d, 2, dtype=torch.float64) / (d + d % 2))")
+
+# %% angles-in-float32 price=0.1
+"""While the default dtype is float64 your table has seven digits only: the angles are made in float32 on the way.
+Make them in float64 and cast at the end."""
+replace("(-torch.arange(0, d, 2, dtype=torch.float64) / d)  # [ceil(d / 2)]", "(-torch.arange(0, d, 2).float() / d)")
+replace("torch.arange(n, dtype=torch.float64)[:, None]", "torch.arange(n).float()[:, None]")
+
+# %% always-float64 price=0.2
+"""Your results are float64 whatever the default dtype is: cast to `torch.get_default_dtype()` at the end."""
+replace("pairs.flatten(1)[:, :d].to(torch.get_default_dtype())", "pairs.flatten(1)[:, :d]")
+replace("torch.block_diag(*blocks).to(torch.get_default_dtype())", "torch.block_diag(*blocks)")

@@ -1,4 +1,4 @@
-# %% tanh-gelu
+# %% tanh-gelu price=0.2
 """Your GELU is the tanh approximation: close, but off in the fourth decimal. The card asks for the exact one,
 with erf."""
 replace("F.gelu if", 'nn.GELU(approximate="tanh") if')
@@ -8,7 +8,7 @@ replace("F.gelu if", 'nn.GELU(approximate="tanh") if')
 multiplies by the normal distribution function, which needs erf."""
 replace("F.gelu if", "(lambda h: h * torch.sigmoid(1.702 * h)) if")
 
-# %% no-activation
+# %% no-activation price=0.6
 """There is nothing between your two linear layers, so together they are one linear map: f(x + y) + f(0) equals
 f(x) + f(y)."""
 replace("self.activation(self.fc1(x))", "self.fc1(x)")
@@ -28,12 +28,12 @@ replace('F.gelu if activation == "gelu" else F.relu', "F.gelu")
 is the default."""
 replace('F.gelu if activation == "gelu" else F.relu', "F.relu")
 
-# %% unknown-activation-accepted
+# %% unknown-activation-accepted price=0.2
 """An activation that you do not know is taken for "relu" without a word. A typing error should not train for
 a night: raise a `ValueError`."""
 replace("raise ValueError(f'activation is \"gelu\" or \"relu\", not {activation!r}')", "pass")
 
-# %% key-error-for-value-error
+# %% key-error-for-value-error price=0.2
 """An unknown activation ends in a `KeyError` of your dictionary. Whoever calls you expects a `ValueError` that
 says which names there are."""
 replace("raise ValueError(", "raise KeyError(")
@@ -64,7 +64,7 @@ replace("self.dropout(self.activation(self.fc1(x)))", "F.dropout(self.activation
 added twice."""
 replace("return self.fc2(", "return x + self.fc2(")
 
-# %% refused-only-when-called
+# %% refused-only-when-called price=0.2
 """An unknown activation is refused only when the module is called. Look at the name in `__init__`: the error belongs
 where the module is made."""
 replace('if activation not in ("gelu", "relu"):', "self.name = activation")
@@ -73,12 +73,13 @@ replace("return self.fc2(", """if self.name not in ("gelu", "relu"):
             raise ValueError(f"unknown activation {self.name!r}")
         return self.fc2(""")
 
-# %% capitals-accepted
-"""The name "GELU" is taken for "gelu". There are two names, written as they are; anything else raises a `ValueError`."""
+# %% capitals-accepted price=0.1
+"""The name "GELU" is taken for "gelu". There are two names, written as they are; anything else raises a
+`ValueError`."""
 replace("super().__init__()", """super().__init__()
         activation = activation.lower()""")
 
-# %% relu-by-default
+# %% relu-by-default price=0.2
 """Without the argument `activation` you use the ReLU; the default is "gelu"."""
 replace('activation: str = "gelu"', 'activation: str = "relu"')
 
@@ -91,7 +92,7 @@ replace("self.dropout(self.activation(self.fc1(x)))", "self.activation(self.fc1(
 replace("return self.fc2(self.dropout(self.activation(self.fc1(x))))", """hidden = self.activation(self.fc1(x))
         return self.fc2(hidden * self.dropout(torch.ones_like(hidden[..., :1])))""")
 
-# %% arguments-in-another-order
+# %% arguments-in-another-order price=0.2
 """`FeedForward(d_model, d_ff, "relu")` fails: your third argument is dropout. The order is d_model, d_ff, activation,
 dropout."""
 replace('activation: str = "gelu", dropout: float = 0.0', 'dropout: float = 0.0, activation: str = "gelu"')

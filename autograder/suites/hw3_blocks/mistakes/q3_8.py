@@ -18,7 +18,7 @@ replace("key_padding_mask=memory_padding_mask", "key_padding_mask=memory_padding
 queries come from the decoder; keys and values from the memory."""
 replace("self.cross_attn(x, memory, memory, key_padding_mask=memory_padding_mask)", "self.cross_attn(memory, x, x)")
 
-# %% memory-never-read
+# %% memory-never-read price=0.6
 """Another memory gives the same output: your second attention looks at the decoder's own tokens. Its keys and
 values come from the memory."""
 replace("self.cross_attn(x, memory, memory, key_padding_mask=memory_padding_mask)", "self.cross_attn(x, x, x)")
@@ -95,11 +95,11 @@ replace("x + think(self.norm3(x))", "self.norm3(x) + think(self.norm3(x))")
 a gradient."""
 replace("self.cross_attn(x, memory, memory, ", "self.self_attn(x, memory, memory, ")
 
-# %% relu-feed-forward
+# %% relu-feed-forward price=0.2
 """Your feed-forward layer has a ReLU. The blocks of this course have the exact GELU."""
 replace("FeedForward(d_model, d_ff, dropout=dropout)", 'FeedForward(d_model, d_ff, "relu", dropout)')
 
-# %% no-dropout-on-the-branches
+# %% no-dropout-on-the-branches price=0.2
 """In training your branches are added whole: dropout acts inside attention and feed-forward layer, but not on
 the three branches."""
 replace("self.dropout = nn.Dropout(dropout)", "self.dropout = nn.Identity()")
@@ -113,11 +113,11 @@ replace("return self.dropout(self.self_attn(x, x, x, causal=True)[0])", """attn 
             heads = F.scaled_dot_product_attention(q, k, v, is_causal=True, dropout_p=p)
             return self.dropout(attn.o_proj(merge_heads(heads)))""")
 
-# %% no-dropout-in-the-feed-forward-layer
+# %% no-dropout-in-the-feed-forward-layer price=0.2
 """The hidden units of `ff` are never dropped: the feed-forward layer was made without the layer's `dropout`."""
 replace("FeedForward(d_model, d_ff, dropout=dropout)", "FeedForward(d_model, d_ff)")
 
-# %% post-norm-by-default
+# %% post-norm-by-default price=0.1
 """Without the argument `norm_first` your layer is post-norm; the default is pre-norm, `norm_first=True`."""
 replace("norm_first: bool = True", "norm_first: bool = False")
 
@@ -128,9 +128,77 @@ replace("def attend(x: Tensor)", """if memory_padding_mask is not None:
 
         def attend(x: Tensor)""")
 
-# %% dropout-on-the-memory
+# %% dropout-on-the-memory price=0.2
 """In training the memory loses entries before the cross-attention reads it. Dropout goes to both attentions, to ff and
 onto each branch; the memory is taken as it is."""
 replace("def attend(x: Tensor)", """memory = self.dropout(memory)
 
         def attend(x: Tensor)""")
+
+# %% memory-mask-on-both price=0.3
+"""memory_padding_mask goes to the self-attention as well where it fits. It says which places of the *memory* are
+padding; the target's own keys are other ones."""
+replace("self.self_attn(x, x, x, causal=True)", """self.self_attn(
+                x, x, x, memory_padding_mask if memory.shape[1] == x.shape[1] else None, causal=True
+            )""")
+
+# %% memory-detached price=0.3
+"""The values are right, and no gradient reaches the memory: it is detached. The encoder learns through it and through
+nothing else."""
+replace("self.cross_attn(x, memory, memory, ", "self.cross_attn(x, memory.detach(), memory.detach(), ")
+
+# %% memory-of-the-first-row
+"""Every row of the batch looks at the memory of the first one: keep the memory as [B, S, D]."""
+replace("self.cross_attn(x, memory, memory, ",
+        "self.cross_attn(x, memory[:1].expand_as(memory), memory[:1].expand_as(memory), ")
+
+# %% cross-residual-from-the-start
+"""The residual around cross-attention starts from the layer's input, so what self-attention has found is lost on the
+straight road. Add to the result of the first branch."""
+replace("def attend(x: Tensor)", """start = x
+
+        def attend(x: Tensor)""")
+replace("x + look(self.norm2(x))", "start + look(self.norm2(x))")
+replace("x + look(x)", "start + look(x)")
+
+# %% cross-norm-forgotten-in-post-norm price=0.3
+"""In post-norm the sum around cross-attention is not normed: norm2 stands around it, as norm1 and norm3 stand around
+the others."""
+replace("self.norm2(x + look(x))", "x + look(x)")
+
+# %% cross-norm-forgotten-in-pre-norm price=0.3
+"""In pre-norm the queries of cross-attention are not normed: norm2 belongs there."""
+replace("look(self.norm2(x))", "look(x)")
+
+# %% not-causal-in-post-norm price=0.3
+"""In post-norm a later token changes earlier outputs: there your self-attention lacks the causal mask. (Pre-norm is
+right.)"""
+replace("causal=True", "causal=self.norm_first")
+
+# %% not-causal-in-pre-norm price=0.3
+"""In pre-norm a later token changes earlier outputs: there your self-attention lacks the causal mask. (Post-norm is
+right.)"""
+replace("causal=True", "causal=not self.norm_first")
+
+# %% dropout-on-the-input price=0.2
+"""In training x loses entries before the first branch, and so on the residual road too. Dropout goes onto the output
+of each branch and into the parts, nowhere else."""
+replace("def attend(x: Tensor)", """x = self.dropout(x)
+
+        def attend(x: Tensor)""")
+
+# %% norms-swapped-in-pre-norm
+"""In pre-norm norm2 and norm3 have changed places: norm2 is for cross-attention, norm3 for the feed-forward layer.
+(Post-norm is right.)"""
+replace("look(self.norm2(x))", "look(self.norm3(x))")
+replace("think(self.norm3(x))", "think(self.norm2(x))")
+
+# %% memory-padding-ignored-in-pre-norm price=0.3
+"""In pre-norm the padding of the memory is looked at: there your cross-attention lacks memory_padding_mask.
+(Post-norm is right.)"""
+replace("key_padding_mask=memory_padding_mask", "key_padding_mask=None if self.norm_first else memory_padding_mask")
+
+# %% memory-padding-ignored-in-post-norm price=0.3
+"""In post-norm the padding of the memory is looked at: there your cross-attention lacks memory_padding_mask.
+(Pre-norm is right.)"""
+replace("key_padding_mask=memory_padding_mask", "key_padding_mask=memory_padding_mask if self.norm_first else None")

@@ -19,7 +19,7 @@ replace("layer(x, key_padding_mask)", "layer(x, key_padding_mask if layer is sel
 real tokens."""
 replace("self.norm(x[:, 0])", "self.norm(x).mean(1)")
 
-# %% mean-divided-by-the-whole-length
+# %% mean-divided-by-the-whole-length price=0.2
 """You leave the padding out of the sum and still divide by the whole length: another column of padding makes your
 mean smaller. Divide by the number of real tokens."""
 replace("return self.head(self.norm(x[:, 0]))",
@@ -44,8 +44,9 @@ token of your own in front moves it). Read the first token, or average over the 
 replace("x[:, 0]", "x[:, -1]")
 
 # %% padding-embedded-as-zeros
-"""What stands in the padding moves nothing, and how much of it there is does: you set its embedding to zero and let the
-layers attend to it (a zero vector takes its share of the attention), or your positions depend on N. Pass the mask on."""
+"""What stands in the padding moves nothing, and how much of it there is does: you set its embedding to zero and let
+the layers attend to it (a zero vector takes its share of the attention), or your positions depend on N. Pass the mask
+on."""
 replace("for layer in self.layers:", """if key_padding_mask is not None:
             x = x.masked_fill(key_padding_mask[..., None], 0.0)
         for layer in self.layers:""")
@@ -61,17 +62,17 @@ replace("layer(x, key_padding_mask)", "layer(x, ids == 0)")
 the embedding."""
 replace("self.embed(ids) + self.positions[: ids.shape[1]]", "self.embed(ids)")
 
-# %% full-length-only
+# %% full-length-only price=0.2
 """Sentences shorter than max_len raise an error: you add the whole table of positions. Take as many rows as there
 are tokens."""
 replace("self.positions[: ids.shape[1]]", "self.positions")
 
-# %% softmax-on-the-logits
+# %% softmax-on-the-logits price=0.2
 """Your outputs are positive and sum to 1: they are probabilities, not logits. The loss has its own softmax, and a
 second one flattens the gradient."""
 replace("return self.head(self.norm(x[:, 0]))", "return torch.softmax(self.head(self.norm(x[:, 0])), -1)")
 
-# %% mask-required
+# %% mask-required price=0.2
 """Without a mask your model fails: key_padding_mask is None when there is no padding."""
 replace("return self.head(self.norm(x[:, 0]))", """real = ~key_padding_mask[..., None]  # [B, N, 1]
         return self.head((self.norm(x) * real).sum(1) / real.sum(1))""")
@@ -81,7 +82,7 @@ replace("return self.head(self.norm(x[:, 0]))", """real = ~key_padding_mask[...,
 head."""
 replace("self.norm(x[:, 0])", "self.norm(x)")
 
-# %% dropout-never-ends
+# %% dropout-never-ends price=0.2
 """Two calls in evaluation mode give different logits: `F.dropout` is on unless you tell it whether the module is
 training."""
 replace("self.norm(x[:, 0])", "F.dropout(self.norm(x[:, 0]), 0.3)")
@@ -98,8 +99,8 @@ you divide by a length of the batch. Count from the first token, and each row's 
 replace("self.positions[: ids.shape[1]]", "self.positions[: ids.shape[1]].flip(0)")
 
 # %% batch-first-forgotten
-"""The logits of a sentence change with its neighbours in the batch, and its own later words do not count: torch's layers
-take [N, B, D] unless told `batch_first=True`, so your tokens attend to other sentences."""
+"""The logits of a sentence change with its neighbours in the batch, and its own later words do not count: torch's
+layers take [N, B, D] unless told `batch_first=True`, so your tokens attend to other sentences."""
 replace("nn.ModuleList(EncoderLayer(d_model, n_heads, d_ff) for _ in range(n_layers))",
         """nn.TransformerEncoder(
             nn.TransformerEncoderLayer(d_model, n_heads, d_ff, dropout=0.0, norm_first=True), n_layers, None, False
@@ -108,21 +109,33 @@ replace("""for layer in self.layers:
             x = layer(x, key_padding_mask)""",
         "x = self.layers(x, src_key_padding_mask=None if key_padding_mask is None else key_padding_mask.T)")
 
-# %% log-softmax-on-the-logits
-"""Your outputs are logarithms of probabilities: a log-softmax comes too early. The loss has its own; return the scores as
-the last linear layer gives them."""
+# %% log-softmax-on-the-logits price=0.2
+"""Your outputs are logarithms of probabilities: a log-softmax comes too early. The loss has its own; return the
+scores as the last linear layer gives them."""
 replace("return self.head(self.norm(x[:, 0]))", "return torch.log_softmax(self.head(self.norm(x[:, 0])), -1)")
 
-# %% far-places-cut-off
+# %% far-places-cut-off price=0.2
 """In a long sentence the last words move nothing: you read a fixed number of places. All N of them count, up to
 max_len."""
 replace("x = self.embed(ids)",
         """ids, key_padding_mask = ids[:, :12], None if key_padding_mask is None else key_padding_mask[:, :12]
         x = self.embed(ids)""")
 
-# %% positions-on-the-cpu
-"""Your positions are made on the CPU in each call, whatever device the ids are on: keep them in a buffer, which moves with
-the module, or make them on the device of an input."""
+# %% positions-on-the-cpu price=0.2
+"""Your positions are made on the CPU in each call, whatever device the ids are on: keep them in a buffer, which moves
+with the module, or make them on the device of an input."""
 replace('self.register_buffer("positions", sinusoidal_encoding(max_len, d_model))', "")
 replace("self.positions[: ids.shape[1]]",
         "sinusoidal_encoding(ids.shape[1], self.embed.weight.shape[1]).to(self.embed.weight.dtype)")
+
+# %% statistics-of-the-batch
+"""The logits of a sentence change with its neighbours in the batch: a norm of yours takes its mean over the examples.
+Layer norm looks at one token at a time."""
+replace("return self.head(self.norm(x[:, 0]))", """top = x[:, 0]
+        spread = top.var(0, keepdim=True, correction=0) + 1e-5 if len(top) > 1 else 1.0
+        return self.head((top - top.mean(0, keepdim=True) * (len(top) > 1)) / spread**0.5)""")
+
+# %% batch-mean-taken-away
+"""The logits of a sentence change with its neighbours in the batch: you take the mean over the examples away. Nothing
+may run over axis 0."""
+replace("self.norm(x[:, 0])", "self.norm(x - x.mean(0, keepdim=True))[:, 0]")

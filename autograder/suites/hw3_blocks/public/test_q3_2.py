@@ -90,9 +90,39 @@ def _has_all_digits(layer_norm_backward, rng):
     return bool(error < 1e-14)
 
 
+def test_far_from_zero(layer_norm_backward, rng):
+    """Tokens near 1000 in float32, and large and small ones in float64, keep their digits: formulas, no differences."""
+    # keeps: by-hand
+    x, dy, gamma = (torch.randn(*shape, generator=rng, dtype=F64) for shape in ((3, 6), (3, 6), (6,)))
+    for told, tokens, dtype, rtol in (("near 1000, in float32,", x + 1000, torch.float32, 1e-2),
+                                      ("of size 100,000", 1e5 * x, F64, 1e-6), ("of size 0.001", 1e-3 * x, F64, 1e-6)):
+        tokens = tokens.to(dtype)  # the rounded tokens are the ones to differentiate at
+        leaf = tokens.double().requires_grad_()
+        torch.nn.functional.layer_norm(leaf, (6,), gamma).backward(dy)
+        dx, _, _ = _run(layer_norm_backward, dy.to(dtype), tokens, gamma.to(dtype))
+        size = leaf.grad.abs().max().item()
+        same(dx.double() / size, leaf.grad / size, f"dx for tokens {told} over its largest entry", rtol=0, atol=rtol)
+
+
 def _inputs(*lead, D=5):
     g = torch.Generator().manual_seed(32)
     return [torch.randn(*shape, generator=g, dtype=F64) for shape in ((*lead, D), (*lead, D), (D,))]
+
+
+def _error(layer_norm_backward, size):
+    """How far dx is from autograd's for tokens of this size, over its largest entry."""
+    dy, x, gamma = _inputs(4)
+    leaf = (size * x).requires_grad_()
+    torch.nn.functional.layer_norm(leaf, (5,), gamma).backward(dy)
+    dx = layer_norm_backward(dy, size * x, gamma)[0].double()
+    return float((dx - leaf.grad).abs().max() / leaf.grad.abs().max()) if dx.shape == leaf.shape else torch.inf
+
+
+def probe_digits(layer_norm_backward):
+    plain, others = _error(layer_norm_backward, 1.0), [_error(layer_norm_backward, size) for size in (1e5, 1e-3)]
+    if plain < 1e-11 and max(others) < 1e-9:
+        return "all"
+    return "fewer for long and short tokens" if plain < 1e-4 and max(others) > 30 * plain else "few"
 
 
 def probe_plain(layer_norm_backward):

@@ -62,6 +62,28 @@ def test_default_dtype(shift_matrix, sinusoidal_encoding):
             check(got.dtype == dtype, f"{name} is {got.dtype} while the default dtype is {dtype}")
 
 
+def test_all_digits(shift_matrix, sinusoidal_encoding):
+    """While the default dtype is float64, table and matrix are right to twelve digits: no float32 on the way."""
+    # keeps: exact, default-dtype
+    angle = torch.arange(50, dtype=F64)[:, None] * 10000.0 ** (-torch.arange(0, 8, 2, dtype=F64) / 8)
+    table = torch.stack([angle.sin(), angle.cos()], -1).flatten(1)
+    got = run_beside(call_with_default_dtype, sinusoidal_encoding, F64, 50, 8)
+    same(tensor(got, "the table", (50, 8), F64), table, "the table in float64 (is an angle made in float32?)", rtol=0,
+         atol=1e-11)
+    M = tensor(run_beside(call_with_default_dtype, shift_matrix, F64, 7, 8), "the matrix", (8, 8), F64)
+    same(M @ table[20], table[27], "M PE(20), against PE(27), in float64", rtol=0, atol=1e-11)
+
+
+def probe_double_digits(shift_matrix, sinusoidal_encoding):
+    made = (run_beside(call_with_default_dtype, f, F64, 50, 8).double() for f in (sinusoidal_encoding, shift_matrix))
+    return [bool((x - x.float()).abs().max() > 0) for x in made]  # float32 inside leaves no further digits
+
+
+def probe_dtypes(shift_matrix, sinusoidal_encoding):
+    return [str(run_beside(call_with_default_dtype, f, dtype, 3, 4).dtype)
+            for f in (sinusoidal_encoding, shift_matrix) for dtype in (torch.float64, torch.float32)]
+
+
 def probe_table(sinusoidal_encoding):
     return sinusoidal_encoding(7, 6)
 

@@ -55,14 +55,32 @@ def test_agrees_with_torch(EncoderLayer):
 
 
 def test_padding(EncoderLayer):
-    """A padded token (True in the mask) moves no real one."""
+    """A padded token (True in the mask) moves no real one, pre-norm and post-norm; each row has a mask of its own."""
     # keeps: padding
-    x, theirs = _x(), _theirs(True)
-    layer = _mine(EncoderLayer, encoder_layer_state(theirs))
-    got = tensor(layer(x, key_padding_mask=PADDING), "the output", x.shape, F64)
-    same(got[~PADDING], theirs(x, src_key_padding_mask=PADDING)[~PADDING], "the output at the real positions")
-    other = tensor(layer(x + 5 * PADDING[..., None], key_padding_mask=PADDING), "the output", x.shape, F64)
-    same(other[~PADDING], got[~PADDING], "the output at the real positions, after a change in the padding")
+    x = _x()
+    for norm_first, told in ((True, "pre-norm"), (False, "post-norm")):
+        theirs = _theirs(norm_first)
+        layer = _mine(EncoderLayer, encoder_layer_state(theirs), norm_first=norm_first)
+        for mask in (PADDING, PADDING.flip(0)):
+            got = tensor(layer(x, key_padding_mask=mask), "the output", x.shape, F64)
+            expected = theirs(x, src_key_padding_mask=mask)
+            same(got[~mask], expected[~mask], f"the {told} output at the real positions, row {int(mask[0].any()) ^ 1} "
+                 "being padded")
+            other = tensor(layer(x + 5 * mask[..., None], key_padding_mask=mask), "the output", x.shape, F64)
+            same(other[~mask], got[~mask], f"the {told} output at the real positions, after a change in the padding")
+
+
+def test_gradients_flow(EncoderLayer):
+    """The gradients by x and by every parameter are those of torch's layer, pre-norm and post-norm."""
+    # keeps: agrees
+    for norm_first, told in ((True, "pre-norm"), (False, "post-norm")):
+        theirs = _theirs(norm_first)
+        layer = _mine(EncoderLayer, encoder_layer_state(theirs), norm_first=norm_first)
+        mine, x = _x().requires_grad_(), _x().requires_grad_()
+        for output in (layer(mine), theirs(x)):
+            (output * torch.linspace(-1, 1, output.numel(), dtype=F64).reshape(output.shape)).sum().backward()
+        check(mine.grad is not None, f"no gradient reaches x in {told}")
+        same(mine.grad, x.grad, f"the gradient by x in {told} (is a part detached, or under no_grad?)")
 
 
 def test_residual(EncoderLayer):
@@ -167,6 +185,17 @@ def probe_gradient(EncoderLayer):
     y = layer(x)
     (y * torch.linspace(-1, 1, y.numel(), dtype=F64).reshape(y.shape)).sum().backward()
     return x.grad
+
+
+def probe_gradient_post_norm(EncoderLayer):
+    layer, x = _mine(EncoderLayer, encoder_layer_state(_theirs(False)), norm_first=False), _x().requires_grad_()
+    y = layer(x)
+    (y * torch.linspace(-1, 1, y.numel(), dtype=F64).reshape(y.shape)).sum().backward()
+    return x.grad
+
+
+def probe_padding_of_the_first_row(EncoderLayer):
+    return _output(EncoderLayer, padding=PADDING.flip(0))[~PADDING.flip(0)]
 
 
 def probe_ruled_out(EncoderLayer):

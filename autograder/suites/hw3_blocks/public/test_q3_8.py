@@ -73,15 +73,33 @@ def test_causal(DecoderLayer):
 
 
 def test_memory_padding(DecoderLayer):
-    """Padding of the memory (True in the mask) is never looked at; the rest of the memory is."""
+    """Padding of the memory (True in the mask) is never looked at, the rest is; as many targets as sources or not."""
     # keeps: memory-padding, only-padding
-    x, memory = _inputs()
-    theirs = _theirs(True)
-    layer = _mine(DecoderLayer, decoder_layer_state(theirs))
-    got = tensor(layer(x, memory, memory_padding_mask=PADDING), "the output", x.shape, F64)
-    same(got, _expected(theirs, x, memory, PADDING), "the output with padding in the memory")
-    other = tensor(layer(x, memory + 5 * PADDING[..., None], memory_padding_mask=PADDING), "the output", x.shape, F64)
-    same(other, got, "the output after a change in the padding of the memory")
+    for length in (T, S):
+        x, memory = _inputs(length)
+        for norm_first, told in ((True, "pre-norm"), (False, "post-norm")):
+            theirs = _theirs(norm_first)
+            layer = _mine(DecoderLayer, decoder_layer_state(theirs), norm_first=norm_first)
+            got = tensor(layer(x, memory, memory_padding_mask=PADDING), "the output", x.shape, F64)
+            same(got, _expected(theirs, x, memory, PADDING), f"the {told} output for {length} targets and {S} places "
+                 "of memory, some of them padding")
+            other = layer(x, memory + 5 * PADDING[..., None], memory_padding_mask=PADDING)
+            same(tensor(other, "the output", x.shape, F64), got, f"the {told} output after a change in the padding of "
+                 "the memory")
+
+
+def test_gradients_flow(DecoderLayer):
+    """The gradients by x and by the memory are those of torch's layer: the encoder learns through the memory."""
+    # keeps: agrees, memory-as-it-is
+    for norm_first, told in ((True, "pre-norm"), (False, "post-norm")):
+        theirs = _theirs(norm_first)
+        layer = _mine(DecoderLayer, decoder_layer_state(theirs), norm_first=norm_first)
+        mine, right = ([v.requires_grad_() for v in _inputs()] for _ in range(2))
+        for output in (layer(*mine), _expected(theirs, *right)):
+            (output * torch.linspace(-1, 1, output.numel(), dtype=F64).reshape(output.shape)).sum().backward()
+        for name, a, b in zip(("x", "memory"), mine, right, strict=True):
+            check(a.grad is not None, f"no gradient reaches {name} in {told}: is it detached, or under no_grad?")
+            same(a.grad, b.grad, f"the gradient by {name} in {told} (is a part detached, or under no_grad?)")
 
 
 def _output(DecoderLayer, padding=None, lengths=(T, S), **options):
@@ -200,6 +218,26 @@ def probe_dropout_in_the_feed_forward_layer(DecoderLayer):
     return len(_branch(DecoderLayer, "norm1.weight", **units)) > 2
 
 
+def probe_dropout_on_the_road(DecoderLayer):
+    weights = {name: torch.zeros_like(value) for name, value in decoder_layer_state(_theirs(True)).items()}
+    layer = _mine(DecoderLayer, weights, dropout=0.25)
+    layer.train()
+    x = torch.ones(4, 12, D, dtype=F64)
+    return sorted({round(v, 4) for v in layer(x, x).detach().flatten().tolist()})
+
+
+def probe_gradients_post_norm(DecoderLayer):
+    layer = _mine(DecoderLayer, decoder_layer_state(_theirs(False)), norm_first=False)
+    x, memory = (v.requires_grad_() for v in _inputs())
+    y = layer(x, memory)
+    (y * torch.linspace(-1, 1, y.numel(), dtype=F64).reshape(y.shape)).sum().backward()
+    return [torch.zeros_like(v) if v.grad is None else v.grad for v in (x, memory)]
+
+
+def probe_equal_lengths_post_norm(DecoderLayer):
+    return _output(DecoderLayer, PADDING, (5, 5), norm_first=False)
+
+
 def probe_dropout_on_the_memory(DecoderLayer):
     weights = {name: torch.zeros_like(value) for name, value in decoder_layer_state(_theirs(True)).items()}
     weights |= {"cross_attn.v_proj.weight": torch.full((D, D), 1 / D, dtype=F64),
@@ -234,6 +272,11 @@ def test_dropout_places(DecoderLayer):
     check(len({round(v, 3) for v in layer(x, memory).detach().flatten().tolist()}) <= 2, "in training mode the "
           "memory has holes: "
           "dropout has no place on it")
+    silent = _mine(DecoderLayer, {name: torch.zeros_like(value) for name, value in weights.items()}, dropout=0.25)
+    silent.train()
+    x = torch.ones(4, 12, D, dtype=F64)
+    check(bool((silent(x, memory[:4]) == 1).all()), "in training mode x itself loses entries, with nothing in the "
+          "branches: dropout has no place on the residual road")
 
 
 def test_built_from_your_parts(DecoderLayer):
