@@ -533,13 +533,13 @@ with after("q4_3"):
 #
 # Adam divides each gradient by the root of a running mean of its squares, and in the first steps that mean rests on a
 # handful of batches. Large steps on such evidence can spoil a Transformer for good (most of all a post-norm one,
-# @q3_7). The paper of 2017 therefore raises
-# the rate in a straight line for `warmup` steps, and then lets it fall like one over the root of the step:
+# @q3_7). The paper of 2017 therefore raises the rate from 0 **in a straight line** for $w$ = `warmup` steps, and from
+# then on lets it fall like one over the **root of the step** $s$. The two arms meet at $s = w$, in the peak $(D w)^{-1/2}$.
 #
-# $$\mathrm{rate}(s) = D^{-1/2} \cdot \min\!\big(s^{-1/2},\; s \cdot w^{-3/2}\big).$$
-#
-# At $s = w$ both arms meet, in the peak $(D w)^{-1/2}$. By hand: with $D = 512$ and $w = 4000$, the paper's values,
-# $\mathrm{rate}(1) = 1.75 \cdot 10^{-7}$, the peak is $6.99 \cdot 10^{-4}$, and at step 16,000 it is half of that.
+# These three facts are the schedule: with a pencil, find the formula of each arm. (One of them does not contain $w$ at all,
+# and at every step the smaller one holds, so that no `if` is needed. Both are folded into the help.) By hand: with
+# $D = 512$ and $w = 4000$, the paper's values, $\mathrm{rate}(1) = 1.75 \cdot 10^{-7}$, the peak is
+# $6.99 \cdot 10^{-4}$, and at step 16,000 it is half of that.
 #
 # Write `noam_rate(step, d_model, warmup)`: one number.{=rate} Steps count from 1; but schedulers like to ask for step 0,
 # so the answer there must be finite too (0 is the natural one, the value for step 1 is as good).{=zero}
@@ -554,10 +554,12 @@ def noam_rate(step: int, d_model: int, warmup: int) -> float:
 
 
 # %% [markdown] help="q4_4"
-# symptom: The peak is not at `warmup`: one of the exponents is not the one above. The rate only ever grows, or
+# symptom: The peak is not at `warmup`: the two arms do not meet there. The rate only ever grows, or
 # only ever falls: `max` in the place of `min`, or one arm is missing. A ZeroDivisionError: step 0.
 #
-# hint: `0 ** -0.5` is an error in Python. Guard the step before the formula.
+# hint: The rising arm is a number times $s$, and at $s = w$ it is $(D w)^{-1/2}$: so it is $D^{-1/2}\, s\, w^{-3/2}$. The falling
+# one is a number times $s^{-1/2}$, and at $s = w$ it is the same: so it is $D^{-1/2}\, s^{-1/2}$. `0 ** -0.5` is an error in
+# Python: guard the step before the formula.
 #
 # pseudo-code: Step is at least 1. The smaller of step to the minus one half, and step times warmup to the minus
 # three halves; times d_model to the minus one half.
@@ -602,9 +604,9 @@ with after("q4_4"):
 # - `fit(model, batches, ...)`: a step for each batch in turn,{=every-batch} with a progress bar, and a list of the losses
 #   as the result, one for each step in the order of the batches.{=losses} The arguments behind `batches` are free as long
 #   as they have defaults; keep those of the stub if you want to use our training cell in Part IV. There, `batches` is a
-#   list of batches, run through `epochs` times;{=epochs} `optimizer=None` means Adam with `betas=BETAS`; and before
+#   list of batches, run through `epochs` times;{=epochs} `optimizer=None` means Adam with `betas=BETAS`;{=adam} and before
 #   each step the rate of all `optimizer.param_groups` is set to `rate * noam_rate(step, d_model, warmup)`, where steps
-#   count on from `start` (the first is `start + 1`).
+#   count on from `start` (the first is `start + 1`).{=schedule}
 #
 # A bar is `bar = progress(batches, label="training")`: iterate over `bar`, and `bar.show(loss=..., rate=...)`
 # writes beside it.
@@ -987,12 +989,9 @@ with after("q4_2", "q4_6", "q4_8"):
 #
 # A translator has three kinds of attention. The source has $M$ words, the target $N$, the width (our $D$) is $k$.
 # Count as in @q2_5: multiply-adds times 2 of all matrix products of one `MultiHeadAttention`, the four projections and the two
-# products, for one sentence and **one** layer; no softmax, no bias; a mask saves nothing.{=mask} With $T$ queries and $S$
-# keys and values that was
-#
-# $$4\,(T + S)\,k^2 + 4\,T S\,k ,$$
-#
-# for any number of heads. Write
+# products, for one sentence and **one** layer; no softmax, no bias; a mask saves nothing.{=mask} What was the count for $T$
+# queries and $S$ keys and values, for any number of heads? Write it down once more, with a pencil: which of the four
+# projections act on $T$ rows and which on $S$, and how large are the two products? (It is folded into the help.) Then write
 #
 # - `stack_costs(M, N, k)`: a dict with the keys `"encoder_self"`, `"decoder_self"` and `"cross"`:{=keys} the FLOPs of
 #   one layer's attention of each kind, when the whole target is processed at once, as in training;{=costs}
@@ -1027,9 +1026,11 @@ def extra_cost_for_second_language(M: int, N: int, k: int) -> int:
 # symptom: Right when M = N only: in cross-attention queries come from the target and keys from the source. Half of
 # what is expected: a multiply-add counts as 2. The decoder's self-attention came out at half: the mask saves nothing.
 #
-# hint: Write one function of T and S, and call it with the right pair three times. The encoder never sees the target.
+# hint: With $T$ queries and $S$ keys and values the count is $4\,(T + S)\,k^2 + 4\,T S\,k$: queries and outputs are
+# projected $T$ times, keys and values $S$ times, at $2 k^2$ each; scores and their mix of values are $2\,T S\,k$ each. Write that as
+# one function of T and S, and call it with the right pair three times. The encoder never sees the target.
 #
-# pseudo-code: cost(T, S) as above. Encoder: (M, M). Decoder: (N, N). Cross: (N, M). Second language: decoder plus
+# pseudo-code: cost(T, S) as in the hint. Encoder: (M, M). Decoder: (N, N). Cross: (N, M). Second language: decoder plus
 # cross.
 
 # %% [markdown]

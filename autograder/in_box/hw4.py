@@ -1,42 +1,13 @@
-"""Homework 4 in the box: the rates of a student's `fit`, and the brief training run."""
+"""Homework 4 in the box: the brief training run."""
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-import torch
 from torch import Tensor, nn
 
 from course_utils.data import BOS, EOS, PAD
-from course_utils.hw4.training_runs import losses_told, two_groups
-from course_utils.hw4.translation import Batch, Ids, PadBatch, TeacherForcing, TrainStep, train_briefly
-
-SCHEDULED = ("optimizer", "pad_id", "epochs", "rate", "warmup", "start")
-
-
-def watch_fit(
-    fit: Callable[..., Any], model: nn.Module, batches: Sequence[Batch], pad_id: int, schedule: dict[str, Any]
-) -> tuple[Any, list[list[float]]] | None:
-    """fit's list of losses, and the rates of both groups of its optimizer at each step; None for other arguments.
-
-    `schedule` has epochs, rate, warmup and start.
-    """
-    if not set(SCHEDULED) <= set(inspect.signature(fit).parameters):
-        return None
-    rates: list[list[float]] = []
-    optimizer = torch.optim.SGD(two_groups(model), lr=1e-3)
-
-    def hook(*_: Any) -> None:
-        rates.append([float(group["lr"]) for group in optimizer.param_groups])
-
-    handle = optimizer.register_step_pre_hook(hook)
-    try:
-        result = fit(model, [tuple(batch) for batch in batches], optimizer=optimizer, pad_id=pad_id, **schedule)
-    finally:
-        handle.remove()
-    return losses_told(result), rates
+from course_utils.hw4.translation import Ids, PadBatch, TeacherForcing, TrainStep, train_briefly
 
 
 def brief_run(

@@ -8,11 +8,13 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from course_utils.hw4.translation import (
     Batch,
 )
 
+SCHEDULED = ("optimizer", "pad_id", "epochs", "rate", "warmup", "start")  # the stub's arguments of `fit`
 OFFERS = {
     "pad_id": ("pad_id", "pad", "pad_idx", "padding_id"),
     "epochs": ("epochs", "n_epochs", "num_epochs"),
@@ -65,6 +67,48 @@ def call_fit(
         if name in names:
             given[name] = torch.optim.Adam(model.parameters(), lr=rate)
     return losses_told(fit(model, [tuple(batch) for batch in batches], **given))
+
+
+def watch_fit(
+    fit: Callable[..., Any], model: nn.Module, batches: Sequence[Batch], pad_id: int, schedule: dict[str, Any]
+) -> tuple[Any, list[list[float]]] | None:
+    """fit's list of losses, and the rates of both groups of its optimizer at each step; None for other arguments.
+
+    `schedule` has epochs, rate, warmup and start.
+    """
+    if not set(SCHEDULED) <= set(inspect.signature(fit).parameters):
+        return None
+    rates: list[list[float]] = []
+    optimizer = torch.optim.SGD(two_groups(model), lr=1e-3)
+
+    def hook(*_: Any) -> None:
+        rates.append([float(group["lr"]) for group in optimizer.param_groups])
+
+    handle = optimizer.register_step_pre_hook(hook)
+    try:
+        result = fit(model, [tuple(batch) for batch in batches], optimizer=optimizer, pad_id=pad_id, **schedule)
+    finally:
+        handle.remove()
+    return losses_told(result), rates
+
+
+def optimizer_of_fit(
+    fit: Callable[..., Any], model: nn.Module, batch: Batch, pad_id: int
+) -> tuple[str, list[float]] | None:
+    """The kind and the betas of the optimizer that fit makes itself; None where its arguments are not the stub's."""
+    if not set(SCHEDULED) <= set(inspect.signature(fit).parameters):
+        return None
+    seen: list[tuple[str, list[float]]] = []
+
+    def hook(optimizer: torch.optim.Optimizer, *_: Any) -> None:
+        seen.append((type(optimizer).__name__, [float(beta) for beta in optimizer.defaults.get("betas", ())]))
+
+    handle = register_optimizer_step_pre_hook(hook)
+    try:
+        fit(model, [tuple(batch)], optimizer=None, pad_id=pad_id)
+    finally:
+        handle.remove()
+    return seen[0] if seen else ("none", [])
 
 
 def counts_epochs(fit: Callable[..., Any]) -> bool:

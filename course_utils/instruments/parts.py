@@ -8,6 +8,13 @@ from typing import Any
 from torch import Tensor, nn
 
 
+def row_gradient(model: nn.Module, name: str, row: int, *args: Any) -> float:
+    """How long the gradient of one row of a parameter is when model(*args) is pulled towards zero."""
+    gradient_norms(model, *args)
+    gradient = model.get_parameter(name).grad
+    return 0.0 if gradient is None else float(gradient[row].norm())
+
+
 def gradient_norms(model: nn.Module, *args: Any) -> dict[str, float]:
     """How long the gradient of each parameter is when model(*args) is pulled towards zero."""
     model.zero_grad()

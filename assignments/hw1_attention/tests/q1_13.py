@@ -74,10 +74,14 @@ def test_first_false_line(repairs, rng):
 
 @explain.case
 def test_repairs_hold(repairs, rng):
-    """Each repaired line equals the first line of its derivation, at ten random points."""
+    """Each repaired line equals the first line of its derivation, at ten random points; a query of 0 is one, too."""
     # keeps: repaired
     for name, (line, repaired) in _answer(repairs).items():
         first = next(iter(DERIVATIONS[name].values()))
         points = [draw(name, rng) for _ in range(10)]
         for point, value in zip(points, ask_all(repaired, points), strict=True):
             same(value, first(*point), f"{name}: the repaired line {line}", 1e-6, 1e-8, dtype=False)
+        if name == "longer_key":
+            q, *others = draw(name, rng)
+            same(repaired(0 * q, *others), first(0 * q, *others), f"{name}: the repaired line {line} where q . k_j = 0",
+                 1e-6, 1e-8, dtype=False)

@@ -105,3 +105,18 @@ def _has_all_digits(layer_norm_backward, rng):
     torch.nn.functional.layer_norm(leaf, (6,), gamma, eps=0.3).backward(dy)
     error = (layer_norm_backward(dy, x, gamma, 0.3)[0] - leaf.grad).abs().max() / leaf.grad.abs().max()
     return bool(error < 1e-14)
+
+
+@explain.case
+def test_far_from_zero(layer_norm_backward, rng):
+    """Tokens near 1000 in float32, and large and small ones in float64, keep their digits: formulas, no differences."""
+    # keeps: by-hand
+    x, dy, gamma = (torch.randn(*shape, generator=rng, dtype=F64) for shape in ((3, 6), (3, 6), (6,)))
+    for told, tokens, dtype, rtol in (("near 1000, in float32,", x + 1000, torch.float32, 1e-2),
+                                      ("of size 100,000", 1e5 * x, F64, 1e-6), ("of size 0.001", 1e-3 * x, F64, 1e-6)):
+        tokens = tokens.to(dtype)  # the rounded tokens are the ones to differentiate at
+        leaf = tokens.double().requires_grad_()
+        torch.nn.functional.layer_norm(leaf, (6,), gamma).backward(dy)
+        dx, _, _ = _run(layer_norm_backward, dy.to(dtype), tokens, gamma.to(dtype))
+        size = leaf.grad.abs().max().item()
+        same(dx.double() / size, leaf.grad / size, f"dx for tokens {told} over its largest entry", rtol=0, atol=rtol)

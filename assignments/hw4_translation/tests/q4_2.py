@@ -8,7 +8,7 @@ from course_utils.checking.beside import run_beside
 from course_utils.checking.compare import check, same, tensor
 from course_utils.hw4.decoding_weights import lively_weights, put_weights
 from course_utils.instruments.elsewhere import kinds_inside, left_behind
-from course_utils.instruments.parts import gradient_norms
+from course_utils.instruments.parts import gradient_norms, row_gradient
 from course_utils.notebook.grader import Explainer
 
 OK_FORMAT = False
@@ -92,6 +92,25 @@ def test_without_a_mask(Transformer):
     long = _logits(other, ids, torch.tensor([[0, 5, 4, 1], [2, 3, 5, 0]]), None, 6)
     short = _logits(other, ids, torch.tensor([[0, 5], [2, 3]]), None, 6)
     same(long[:, :2], short, "the first two steps of four, against two steps alone")
+
+
+@explain.case
+def test_vocabularies_of_one_size(Transformer):
+    """Where both vocabularies have one size the output is still the *target* embedding, which learns from both uses."""
+    # keeps: tied, decode
+    model, memory = _model(Transformer, (5, 5, 8, 2, 12, 1)), _memory()
+    logits = tensor(model.decode(TGT, memory, PADDING), "the logits", (*TGT.shape, 5), F64).detach()
+    other = _model(Transformer, (5, 5, 8, 2, 12, 1))
+    other.load_state_dict({name: value + ("src_embed" in name) for name, value in other.state_dict().items()})
+    same(other.decode(TGT, memory, PADDING).detach(), logits, "decode's logits when the source embedding changes (the "
+         "output is tied to the target's)")
+    check(_unread_word(Transformer) > 0, "the embedding of a word that is never an input gets no gradient: does it "
+          "reach the output layer, which is the same table?")
+
+
+def _unread_word(Transformer):
+    """The length of the gradient that reaches the embedding of word 4, which is no input here."""
+    return run_beside(row_gradient, _model(Transformer), "tgt_embed.weight", 4, SRC, TGT * 0 + 1, PADDING)
 
 
 @explain.case

@@ -7,7 +7,8 @@ import torch
 from course_utils.checking.beside import run_beside
 from course_utils.checking.compare import check, number
 from course_utils.hw4.decoding_weights import lively_weights, put_weights
-from course_utils.hw4.training_runs import call_fit, counts_epochs, take_steps
+from course_utils.hw4.training_runs import call_fit, counts_epochs, optimizer_of_fit, take_steps, watch_fit
+from course_utils.hw4.translation import BETAS
 from course_utils.notebook.grader import Explainer
 
 OK_FORMAT = False
@@ -16,7 +17,7 @@ points = 10
 explain = Explainer("q4_5", globals(), rng="torch", hidden_topics=[
     "returns the loss", "clips", "small gradient", "second step", "pad id", "old gradients", "float32",
     "training mode", "overfits", "fit", "fit takes every batch", "fit losses", "fit epochs and rates",
-    "fit goes on"
+    "optimizer of its own", "fit goes on"
 ])
 
 SIZES = (7, 8, 8, 2, 12, 1)
@@ -168,6 +169,32 @@ def test_fit_runs(fit, Transformer):
         twice = run_beside(call_fit, fit, _model(Transformer, calm=True), [BATCH, OTHER], PAD, 0.02, 2)
         check(isinstance(twice, list) and len(twice) == 4, f"with two batches and epochs=2 fit gives {twice}: the "
               "batches are run through `epochs` times, which makes four steps here")
+
+
+def _noam(step, warmup):
+    return SIZES[2] ** -0.5 * min(step**-0.5, step * warmup**-1.5)
+
+
+@explain.case
+def test_rates_of_fit(fit, Transformer):
+    """With the stub's arguments every step has its rate, in all groups, counted on from start; the default is Adam."""
+    # keeps: schedule, adam
+    schedule = {"epochs": 2, "rate": 0.3, "warmup": 5, "start": 2}
+    watched = run_beside(watch_fit, fit, _model(Transformer, calm=True), [BATCH, OTHER], PAD, schedule)
+    if watched is None:
+        return  # the arguments behind `batches` are free
+    _, rates = watched
+    check(len(rates) == 4, f"with two batches and epochs=2 the given optimizer makes {len(rates)} steps, expected 4")
+    for n, (one, other) in enumerate(rates, 1):
+        check(abs(one - other) < 1e-9, f"at step {n} the optimizer's two groups have the rates {one:.5f} and "
+              f"{other:.5f}: set the rate of all param_groups")
+        expected = 0.3 * _noam(2 + n, 5)
+        check(abs(one - expected) < 1e-6, f"with rate=0.3, warmup=5 and start=2 the rate of step {n} is {one:.5f}, "
+              f"expected rate * noam_rate({2 + n}, d_model, warmup) = {expected:.5f}")
+    kind, betas = run_beside(optimizer_of_fit, fit, _model(Transformer, calm=True), BATCH, PAD)
+    check(kind.startswith("Adam"), f"without an optimizer fit takes {kind}, and Adam is asked for")
+    check(len(betas) == 2 and all(abs(a - b) < 1e-9 for a, b in zip(betas, BETAS, strict=True)),
+          f"without an optimizer fit takes {kind} with betas {betas}; betas=BETAS, {list(BETAS)}, is asked for")
 
 
 @explain.case

@@ -33,7 +33,10 @@ def _model(Transformer):
 def _rows(got, n=4):
     """The result as lists of ints."""
     check(isinstance(got, (list, tuple)) and len(got) == n, f"expected a list of {n} lists of ints, one per sentence")
-    return [[int(token) for token in row] for row in got]
+    for i, row in enumerate(got):
+        whole = isinstance(row, (list, tuple)) and all(type(token) is int for token in row)
+        check(whole, f"row {i} of the result is no list of ints: .tolist() makes one of a tensor")
+    return [list(row) for row in got]
 
 
 def _decode(greedy_decode, Transformer, src=SRC, padding=PADDING, eos=EOS, max_len=STEPS):

@@ -200,5 +200,5 @@ def probe_zero_gain(layer_norm_backward):
     return layer_norm_backward(dy, x, gamma)
 
 
-def probe_digits(layer_norm_backward):
+def probe_all_digits(layer_norm_backward):
     return _has_all_digits(layer_norm_backward, torch.Generator().manual_seed(33))

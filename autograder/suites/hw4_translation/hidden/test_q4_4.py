@@ -26,6 +26,7 @@ def _compare(noam_rate, step, d, warmup):
         "max in the place of min": d**-0.5 * max(rising, falling),
         "there is no warm-up: the rate falls from the start": d**-0.5 * falling,
         "the rate never falls": d**-0.5 * rising,
+        "the rate falls like one over the step, and not over its root": d**-0.5 * min(rising, warmup**0.5 / step),
         "the rate stays at its peak after the warm-up": d**-0.5 * min(rising, warmup**-0.5),
         "the warm-up is off: warmup ** -1.5, so that both curves meet at step = warmup":
             d**-0.5 * min(step / warmup, falling),
@@ -48,7 +49,7 @@ def test_formula(noam_rate, rng):
     """d_model ** -0.5 * min(step ** -0.5, step * warmup ** -1.5), before and after the warm-up."""
     for _ in range(10):
         d, warmup = (int(torch.randint(2, 1000, (1,), generator=rng)) for _ in range(2))
-        for step in (1, max(warmup // 2, 1), warmup, warmup + 1, 3 * warmup, 50 * warmup):
+        for step in (1, max(warmup // 2, 1), warmup, 3 * warmup, warmup + 1, 50 * warmup):
             _compare(noam_rate, step, d, warmup)
 
 

@@ -6,11 +6,11 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from autograder.in_box.hw4 import watch_fit
 from autograder.suites.hw4_translation.oracle import Translator, lengths_to_padding, loaded
 from course_utils.checking.compare import Wrong, check, number, same, tensor
 from course_utils.hw4.decoding_weights import lively_weights
-from course_utils.hw4.training_runs import call_fit, take_steps
+from course_utils.hw4.training_runs import call_fit, optimizer_of_fit, take_steps, watch_fit
+from course_utils.hw4.translation import BETAS
 
 SIZES = (9, 11, 12, 3, 20, 1)
 PAD = 0
@@ -408,6 +408,16 @@ def test_fit_epochs_and_rates(fit, Transformer, in_box, rng):
         state = _named(model.state_dict(), weights)
         for name, value in reached.items():
             same(state[name], value, f"`{name}` after {told} and plain gradient descent", rtol=1e-3, atol=1e-5)
+
+
+def test_optimizer_of_its_own(fit, Transformer, in_box, rng):
+    """Where fit has the arguments of the stub, `optimizer=None` means Adam with `betas=BETAS`."""
+    made = in_box(optimizer_of_fit, fit, loaded(Transformer, _weights(rng, calm=True), SIZES), _batch(rng), PAD)
+    if made is not None:
+        kind, betas = made
+        check(kind.startswith("Adam"), f"without an optimizer fit takes {kind}, and Adam is asked for")
+        check(len(betas) == 2 and all(abs(a - b) < 1e-9 for a, b in zip(betas, BETAS, strict=True)),
+              f"without an optimizer fit takes {kind} with betas {betas}; betas=BETAS, {list(BETAS)}, is asked for")
 
 
 def test_fit_goes_on(fit, Transformer, in_box, rng):

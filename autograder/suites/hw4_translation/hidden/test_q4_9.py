@@ -47,7 +47,7 @@ def _compare(got, T, S, k, what):
     right = _counted(T, S, k)
     products, projections = 4 * T * S * k, right - 4 * T * S * k
     _exactly(got, right, what, {
-        "a multiply-add is two operations": right / 2,
+        "it is half of the work: a multiply-add is two operations, and a mask saves nothing": right / 2,
         "the four projections are missing": products,
         "the two products of attention are missing": projections,
         "o_proj is missing": right - 2 * T * k * k,

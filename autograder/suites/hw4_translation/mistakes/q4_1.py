@@ -8,12 +8,12 @@ replace("torch.arange(longest) >= lengths[:, None]", "torch.arange(longest) < lo
 """Your mask is True at the words. On the card True means padding: look at which places you set."""
 replace("torch.arange(longest) >= lengths[:, None]", "torch.arange(longest) < lengths[:, None]")
 
-# %% mask-from-the-ids
+# %% mask-from-the-ids price=0.2
 """A sentence may contain pad_id as a real token, and you mask it: you read the mask off the ids. What tells padding
 from words is the length of each sentence."""
 replace("torch.arange(longest) >= lengths[:, None]", "ids == pad_id")
 
-# %% padded-with-zeros
+# %% padded-with-zeros price=0.2
 """You fill up with 0, whatever pad_id is. It goes unnoticed as long as pad_id happens to be 0."""
 replace("*[pad_id] * (longest - len(s))", "*[0] * (longest - len(s))")
 
@@ -42,6 +42,11 @@ replace("[[bos_id, *s] for s in target]", "[[*s, eos_id] for s in target]")
 instead of T + 1."""
 replace("return inputs, labels", "return inputs[:, :-1], inputs[:, 1:]")
 
-# %% ids-in-int32
+# %% ids-in-int32 price=0.2
 """Your ids are int32. Ids are int64, torch's own type for whole numbers: leave the dtype away, or say torch.long."""
 replace("dtype=torch.long", "dtype=torch.int32")
+
+# %% inputs-lose-the-last-word
+"""Your inputs lack the last word of every sentence, so the model is asked for EOS without having seen it. Inputs are
+BOS and the *whole* sentence; only EOS is missing in them."""
+replace("[[bos_id, *s] for s in target]", "[[bos_id, *s[:-1], pad_id] if s else [bos_id] for s in target]")

@@ -1,4 +1,4 @@
-# %% division-by-zero-at-step-0
+# %% division-by-zero-at-step-0 price=0.2
 """Step 0 is an error: 0 to the power -1/2. Schedulers ask for it, so the answer there must be finite."""
 replace("step = max(step, 1)", "")
 
@@ -30,7 +30,16 @@ replace("d_model**-0.5 * min(step**-0.5, step * warmup**-1.5)", "min(step**-0.5,
 replace("step = max(step, 1)", "")
 replace("min(step**-0.5,", "min(warmup**-0.5,")
 
-# %% steps-counted-from-zero
+# %% steps-counted-from-zero price=0.2
 """Your schedule is one step late: at step = warmup it has already passed its peak, because you add 1 to every step.
 Only step 0 needs care."""
 replace("step = max(step, 1)", "step = step + 1")
+
+# %% falls-like-one-over-the-step
+"""After the warm-up your rate falls too fast: like one over the step. It falls like one over its root, so that at
+four times the warm-up it is half the peak."""
+replace("min(step**-0.5,", "min(warmup**0.5 / step,")
+
+# %% width-fixed price=0.3
+"""Your rate is the same for every d_model: a width stands in your formula as a number. Use the argument."""
+replace("d_model**-0.5", "512**-0.5")

@@ -3,7 +3,7 @@
 replace('"encoder_self": cost(M, M), "decoder_self": cost(N, N)',
         '"encoder_self": cost(N, N), "decoder_self": cost(M, M)')
 
-# %% masked-half-saved
+# %% masked-half-saved price=0.2
 """You take half of the decoder's scores for free. The blocked ones are computed and then thrown away: a mask saves
 nothing."""
 replace("cost(N, N)", "cost(N, N) - 2 * N * N * k")
@@ -12,8 +12,8 @@ replace("cost(N, N)", "cost(N, N) - 2 * N * N * k")
 """You count the two products with the scores and leave out the four projections. They are matrix products too."""
 replace("4 * (T + S) * k**2 + 4 * T * S * k", "4 * T * S * k")
 
-# %% multiply-adds-not-doubled
-"""Your counts are half of what is asked: a multiply-add counts as 2, as in 2.5."""
+# %% multiply-adds-not-doubled price=0.2
+"""Your counts are half of what is asked: a multiply-add counts as 2."""
 replace("4 * (T + S) * k**2 + 4 * T * S * k", "2 * (T + S) * k**2 + 2 * T * S * k")
 
 # %% cross-projects-the-target-only
@@ -25,7 +25,7 @@ replace("cost(N, M)", "8 * N * k * k + 4 * N * M * k")
 scores."""
 replace("cost(N, M)", "cost(N, M + N)")
 
-# %% width-forgotten
+# %% width-forgotten price=0.3
 """Every score is a dot product over the width: your two products lack the factor k."""
 replace("4 * T * S * k", "4 * T * S")
 
@@ -42,3 +42,13 @@ replace('costs["decoder_self"] + costs["cross"]', 'costs["decoder_self"]')
 """You leave out the memory's keys and values. What is at hand is the encoder's output; the second decoder projects
 it with weights of its own."""
 replace('costs["decoder_self"] + costs["cross"]', 'costs["decoder_self"] + costs["cross"] - 4 * M * k * k')
+
+# %% decoder-halved
+"""Your decoder's self-attention costs half: the causal mask hides half of the scores, and saves nothing of the work.
+They are computed and then thrown away, and the projections are needed anyway."""
+replace("cost(N, N)", "cost(N, N) // 2")
+
+# %% three-projections-of-the-queries
+"""In cross-attention you project the target three times and the memory once. Queries and outputs come from the
+target, keys and values both from the memory."""
+replace("4 * (T + S) * k**2 + 4 * T * S * k", "(6 * T + 2 * S) * k**2 + 4 * T * S * k")

@@ -6,7 +6,7 @@ from course_utils.checking.beside import run_beside
 from course_utils.checking.compare import check, same, tensor
 from course_utils.hw4.decoding_weights import lively_weights, put_weights
 from course_utils.instruments.elsewhere import kinds_inside, left_behind
-from course_utils.instruments.parts import gradient_norms, loose_tensors
+from course_utils.instruments.parts import gradient_norms, loose_tensors, row_gradient
 
 F64 = torch.float64
 SIZES = (7, 5, 8, 2, 12, 2)  # src_vocab, tgt_vocab, d_model, n_heads, d_ff, n_layers
@@ -76,6 +76,24 @@ def test_without_a_mask(Transformer):
     long = _logits(other, ids, torch.tensor([[0, 5, 4, 1], [2, 3, 5, 0]]), None, 6)
     short = _logits(other, ids, torch.tensor([[0, 5], [2, 3]]), None, 6)
     same(long[:, :2], short, "the first two steps of four, against two steps alone")
+
+
+def test_vocabularies_of_one_size(Transformer):
+    """Where both vocabularies have one size the output is still the *target* embedding, which learns from both uses."""
+    # keeps: tied, decode
+    model, memory = _model(Transformer, (5, 5, 8, 2, 12, 1)), _memory()
+    logits = tensor(model.decode(TGT, memory, PADDING), "the logits", (*TGT.shape, 5), F64).detach()
+    other = _model(Transformer, (5, 5, 8, 2, 12, 1))
+    other.load_state_dict({name: value + ("src_embed" in name) for name, value in other.state_dict().items()})
+    same(other.decode(TGT, memory, PADDING).detach(), logits, "decode's logits when the source embedding changes (the "
+         "output is tied to the target's)")
+    check(_unread_word(Transformer) > 0, "the embedding of a word that is never an input gets no gradient: does it "
+          "reach the output layer, which is the same table?")
+
+
+def _unread_word(Transformer):
+    """The length of the gradient that reaches the embedding of word 4, which is no input here."""
+    return run_beside(row_gradient, _model(Transformer), "tgt_embed.weight", 4, SRC, TGT * 0 + 1, PADDING)
 
 
 def test_nothing_else_is_trained(Transformer):
@@ -183,6 +201,14 @@ def probe_three_layers(Transformer):
 
 def probe_one_head(Transformer):
     return _model(Transformer, (7, 5, 8, 1, 12, 2))(SRC, TGT, PADDING).detach()
+
+
+def probe_tied_gradient(Transformer):
+    return _unread_word(Transformer) > 0
+
+
+def probe_decode_of_equal_vocabularies(Transformer):
+    return _model(Transformer, (5, 5, 8, 2, 12, 1)).decode(TGT, _memory(), PADDING).detach()
 
 
 def probe_equal_vocabularies(Transformer):

@@ -5,7 +5,8 @@ import torch
 from course_utils.checking.beside import run_beside
 from course_utils.checking.compare import check, number
 from course_utils.hw4.decoding_weights import lively_weights, put_weights
-from course_utils.hw4.training_runs import call_fit, counts_epochs, take_steps
+from course_utils.hw4.training_runs import call_fit, counts_epochs, optimizer_of_fit, take_steps, watch_fit
+from course_utils.hw4.translation import BETAS
 
 SIZES = (7, 8, 8, 2, 12, 1)
 PAD = 0
@@ -150,6 +151,31 @@ def test_fit_runs(fit, Transformer):
               "batches are run through `epochs` times, which makes four steps here")
 
 
+def _noam(step, warmup):
+    return SIZES[2] ** -0.5 * min(step**-0.5, step * warmup**-1.5)
+
+
+def test_rates_of_fit(fit, Transformer):
+    """With the stub's arguments every step has its rate, in all groups, counted on from start; the default is Adam."""
+    # keeps: schedule, adam
+    schedule = {"epochs": 2, "rate": 0.3, "warmup": 5, "start": 2}
+    watched = run_beside(watch_fit, fit, _model(Transformer, calm=True), [BATCH, OTHER], PAD, schedule)
+    if watched is None:
+        return  # the arguments behind `batches` are free
+    _, rates = watched
+    check(len(rates) == 4, f"with two batches and epochs=2 the given optimizer makes {len(rates)} steps, expected 4")
+    for n, (one, other) in enumerate(rates, 1):
+        check(abs(one - other) < 1e-9, f"at step {n} the optimizer's two groups have the rates {one:.5f} and "
+              f"{other:.5f}: set the rate of all param_groups")
+        expected = 0.3 * _noam(2 + n, 5)
+        check(abs(one - expected) < 1e-6, f"with rate=0.3, warmup=5 and start=2 the rate of step {n} is {one:.5f}, "
+              f"expected rate * noam_rate({2 + n}, d_model, warmup) = {expected:.5f}")
+    kind, betas = run_beside(optimizer_of_fit, fit, _model(Transformer, calm=True), BATCH, PAD)
+    check(kind.startswith("Adam"), f"without an optimizer fit takes {kind}, and Adam is asked for")
+    check(len(betas) == 2 and all(abs(a - b) < 1e-9 for a, b in zip(betas, BETAS, strict=True)),
+          f"without an optimizer fit takes {kind} with betas {betas}; betas=BETAS, {list(BETAS)}, is asked for")
+
+
 def test_losses_of_fit(fit, Transformer):
     """Each entry of the list is the loss of its own step, in the order of the batches."""
     # keeps: losses
@@ -271,6 +297,31 @@ def probe_fit_losses(fit, Transformer):
 
 def probe_fit_losses_at_rest(fit, Transformer):
     return _fit_losses(fit, Transformer, [tuple(part[i:] for part in BATCH) for i in range(3)])
+
+
+def probe_rates(fit, Transformer):
+    schedule = {"epochs": 2, "rate": 0.3, "warmup": 5, "start": 2}
+    watched = run_beside(watch_fit, fit, _model(Transformer, calm=True), [BATCH, OTHER], PAD, schedule)
+    return "as it likes" if watched is None else torch.tensor(watched[1], dtype=torch.float64)
+
+
+def probe_rates_from_the_start(fit, Transformer):
+    schedule = {"epochs": 1, "rate": 1.0, "warmup": 2, "start": 0}
+    watched = run_beside(watch_fit, fit, _model(Transformer, calm=True), [BATCH, OTHER, BATCH], PAD, schedule)
+    return "as it likes" if watched is None else torch.tensor(watched[1], dtype=torch.float64)
+
+
+def probe_optimizer(fit, Transformer):
+    made = run_beside(optimizer_of_fit, fit, _model(Transformer, calm=True), BATCH, PAD)
+    return "as it likes" if made is None else [made[0], *map(str, made[1])]
+
+
+def probe_masked_words(train_step, Transformer):
+    src, padding, inputs, labels = BATCH
+    hidden = padding | torch.tensor([[False, False, False, True], [False] * 4, [False] * 4])
+    batches = [(src + shift, hidden, inputs, labels) for shift in (0, 1)]
+    runs = [run_beside(take_steps, train_step, _model(Transformer), [batch], PAD, 0.0) for batch in batches]
+    return [_number(losses[0]) for losses, _ in runs]
 
 
 def probe_epochs(fit, Transformer):
