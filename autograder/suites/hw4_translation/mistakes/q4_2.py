@@ -109,14 +109,6 @@ replace("@ self.tgt_embed.weight.T",
 that both uses learn."""
 replace("@ self.tgt_embed.weight.T", "@ self.tgt_embed.weight.T.detach()")
 
-# %% dropout-not-handed-on price=0.2
-"""No layer of either stack drops anything: dropout is not handed on to them."""
-replace("sizes = (d_model, n_heads, d_ff, dropout)", "sizes = (d_model, n_heads, d_ff)")
-
-# %% encoder-without-dropout price=0.2
-"""Your encoder's layers never drop anything: dropout is handed on to the decoder's layers alone."""
-replace("EncoderLayer(*sizes)", "EncoderLayer(d_model, n_heads, d_ff)")
-
 # %% targets-from-place-one
 """The target's words stand one place too far: BOS is at place 0. (The source's places are right.)"""
 replace("self.positions[: tgt.shape[1]]", "self.positions[1 : tgt.shape[1] + 1]")

@@ -71,11 +71,6 @@ replace("row[: row.index(eos_id)] if eos_id in row else row",
 start from is left out."""
 replace("rows = written[:, 1:].tolist()", "rows = [[t for t in row if t != bos_id] for row in written.tolist()]")
 
-# %% left-in-training-mode price=0.2
-"""The model comes in evaluation mode and leaves yours in training mode."""
-replace("rows = written[:, 1:].tolist()", """model.train()
-    rows = written[:, 1:].tolist()""")
-
 # %% rows-as-tensors price=0.2
 """Your rows are tensors. The result is a list of lists of ints: `.tolist()` makes one of a tensor."""
 replace("return [row[: row.index(eos_id)] if eos_id in row else row for row in rows]",

@@ -127,10 +127,6 @@ replace("if not len(live) or sums[0].item() / hope < best[0]:", "if not len(live
 """Every sentence gets the padding of the first one: row b of src_padding belongs to sentence b."""
 replace("None if src_padding is None else src_padding[b : b + 1])", "None if src_padding is None else src_padding[:1])")
 
-# %% mask-needed price=0.2
-"""Your function fails without a mask. None for src_padding means that nothing is padding: hand it on as it is."""
-replace("None if src_padding is None else src_padding[b : b + 1])", "src_padding[b : b + 1])")
-
 # %% score-of-the-width price=0.3
 """You rank the beam by score, length penalty and all, while it grows, and your sums are divided again and again. Sums
 decide who lives on; scores are for the end."""

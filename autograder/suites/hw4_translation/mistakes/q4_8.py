@@ -81,12 +81,6 @@ replace("layer.ff(layer.norm3(x))", "layer.ff(layer.norm2(x))")
 in the cache and are looked at too."""
 replace("past[i] = tuple(torch.cat(pair, dim=2) for pair in zip(past[i], new, strict=True))", "past[i] = new")
 
-# %% values-of-the-newest-word
-"""The first word is right, and later ones are not: the keys are kept, and of the values only the newest. Both grow by
-one in each step."""
-replace("x = x + _look(layer.self_attn, h, *past[i])",
-        "x = x + _look(layer.self_attn, h, past[i][0], new[1].expand_as(past[i][1]))")
-
 # %% mask-needed price=0.2
 """Your function fails without a mask. None for src_padding means that nothing is padding: hand it on as it is."""
 replace("memory = model.encode(src, src_padding)", "memory = model.encode(src, src_padding.bool())")
