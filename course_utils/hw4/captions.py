@@ -136,7 +136,7 @@ def train(names: Mapping[str, Any], **options: Any) -> int:
 def train_captions(
     names: Mapping[str, Any], folder: str, out: str, recipe: str = "", steps: int | None = None,
     minutes: float | None = None, threads: int = 0, device: str | None = None, seed: int = 0, beam: int = 0,
-    compiled: bool = False, anew: bool = False,
+    compiled: bool = False, anew: bool = False, cached: bool = True,
 ) -> TrainingRun:  # fmt: skip
     """Train a notebook's model on captions into the folder `out`, or go on with the run there; then score it.
 
@@ -152,7 +152,7 @@ def train_captions(
     model = build(names, chosen, len(data.words)).to(place)
     optimizer = torch.optim.Adam(model.parameters(), lr=0.0, betas=BETAS)
     trained = torch.compile(model) if compiled else model
-    decode = names.get("cached_greedy_decode") or names["greedy_decode"]
+    decode = names["cached_greedy_decode" if cached else "greedy_decode"]
     weights = sum(p.numel() for p in model.parameters())
     print(f"{chosen}\n{weights:,} weights, {len(data.sources):,} pairs, {len(data.words):,} pieces, on {place}")
 

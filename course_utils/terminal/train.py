@@ -23,6 +23,7 @@ def train(work: Work, options: argparse.Namespace) -> int:
     folder = _corpus(work, options)
     out = options.out.resolve() if options.out else work.folder.resolve() / "hw4_captions"
     asked = {"folder": str(folder), "out": str(out), "recipe": options.recipe or "", "compiled": options.compile}
+    asked["cached"] = not missing_answers(work, ["cached_greedy_decode"])  # the same translations, sooner
     same = ("steps", "minutes", "threads", "device", "seed", "beam", "anew")
     asked |= {name: getattr(options, name) for name in same}
     return run_with_answers(work, f"{CAPTIONS}:train", asked)

@@ -138,7 +138,10 @@ def test_course_train_learns_captions_with_the_answers_of_a_notebook(
     nbformat.write(student_notebook(homework), notebook)
     assert main([*asked, "--steps", "8"]) == 2
     assert "not there yet: q4_1, q4_2, q4_3, q4_4, q4_5, q4_6." in capfd.readouterr().err
-    nbformat.write(solution_notebook(homework), notebook)
+    solved = solution_notebook(homework)
+    stub = next(cell for cell in student_notebook(homework).cells if cell.id == "q4_8")
+    solved.cells = [stub if cell.id == "q4_8" else cell for cell in solved.cells]  # decoding with a cache is not needed
+    nbformat.write(solved, notebook)
     assert main([*asked, "--steps", "120", "--beam", "2"]) == 0
     told = json.loads((tmp_path / "hw4_captions" / "report.json").read_text())
     assert told["steps"] <= 120 and told["test"]["greedy"]["bleu"] > 60 and told["validation_bleu"] > 60
