@@ -123,7 +123,7 @@ from course_utils.hw4.translation import (
     RATE,
     SIZES,
     WARMUP,
-    Words,
+    WordList,
     bleu,
     build_model,
     chrf,
@@ -1192,8 +1192,8 @@ with after("q4_1", "q4_2", "q4_3", "q4_4", "q4_5", "q4_6", what="training run"):
 
 # %% question="q4_10" points=8 minutes=20 difficulty=2 uses=["q4_1", "q4_2", "q4_3", "q4_4", "q4_5", "q4_6"] limits={"wall": 120, "cpu": 300}
 def evaluate_translation(
-    model: nn.Module, pairs: Sequence[tuple[list[str], list[list[str]]]], source: Words | None = None,
-    target: Words | None = None, max_len: int = MAX_LEN,
+    model: nn.Module, pairs: Sequence[tuple[list[str], list[list[str]]]], source: WordList | None = None,
+    target: WordList | None = None, max_len: int = MAX_LEN,
 ) -> dict[str, float]:
     """Translate the sources of the pairs greedily; returns "exact" (0 to 1), "bleu" and "chrf" (0 to 100)."""
     # BEGIN SOLUTION
@@ -1269,7 +1269,7 @@ with after("q4_1", "q4_2", "q4_5", "q4_6", "q4_10", what="evaluation"):
 # </details>
 
 # %% tags=["training"]
-from course_utils.hw4.errors import KINDS, kinds_of_errors, shares_right, table_of_errors
+from course_utils.hw4.error_kinds import KINDS, kinds_of_errors, shares_right, table_of_errors
 
 with after("q4_1", "q4_2", "q4_5", "q4_6", what="table"):
     if task.name != "sentences":

@@ -24,7 +24,7 @@ from course_utils.data.token_batches import token_batches
 from course_utils.data.vocabulary import BOS, EOS, PAD
 from course_utils.hw4.translation import BETAS, Batch, Decode, Ids, PadBatch, evaluating
 from course_utils.notebook.device import pick_device
-from course_utils.notebook.long_runs import Plan, train_long
+from course_utils.notebook.long_runs import LongPlan, train_long
 from course_utils.notebook.runs import TrainingRun
 from course_utils.notebook.seeding import seed_everything
 from course_utils.notebook.training import autocast_for, to_device
@@ -170,7 +170,7 @@ def train_captions(
         model, optimizer, update,
         lambda start: data.batches(names, chosen.tokens, seed, start),
         lambda step: chosen.rate * names["noam_rate"](step, chosen.d_model, chosen.warmup),
-        look, run, Plan(chosen.every, chosen.patience, steps, minutes),
+        look, run, LongPlan(chosen.every, chosen.patience, steps, minutes),
     )  # fmt: skip
     decoders: dict[str, Decode] = {"greedy": decode}
     if beam:

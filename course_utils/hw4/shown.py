@@ -9,9 +9,9 @@ from difflib import get_close_matches
 from torch import Tensor
 
 from course_utils.data import UNK
-from course_utils.hw4.errors import nearest_to
-from course_utils.hw4.tasks import Example
-from course_utils.hw4.translation import Words
+from course_utils.hw4.error_kinds import nearest_to
+from course_utils.hw4.tasks import HeldOut
+from course_utils.hw4.translation import WordList
 
 Tokens = Sequence[str]
 SHORT = {"don't": "do not", "doesn't": "does not", "didn't": "did not", "can't": "cannot", "won't": "will not"}
@@ -19,7 +19,7 @@ SHORT |= {"isn't": "is not", "aren't": "are not", "wasn't": "was not", "weren't"
 SHORT |= {"i'm": "I am", "he's": "he is", "she's": "she is", "it's": "it is", "we're": "we are", "they're": "they are"}
 
 
-def beside(outputs: Sequence[Tokens], examples: Sequence[Example], width: int = 56) -> str:
+def beside(outputs: Sequence[Tokens], examples: Sequence[HeldOut], width: int = 56) -> str:
     """A line for each: right or wrong, what was written, and, if it is wrong, the reference that is nearest."""
     lines = []
     for output, example in zip(outputs, examples, strict=True):
@@ -30,7 +30,7 @@ def beside(outputs: Sequence[Tokens], examples: Sequence[Example], width: int = 
     return "\n".join(lines)
 
 
-def read_sentence(text: str, words: Words) -> tuple[list[str], list[str]]:
+def read_sentence(text: str, words: WordList) -> tuple[list[str], list[str]]:
     """A sentence that somebody typed, as tokens of this vocabulary, and those of them that it does not know."""
     text = re.sub(r"[’`]", "'", text).strip()
     for short, long in SHORT.items():
@@ -41,7 +41,7 @@ def read_sentence(text: str, words: Words) -> tuple[list[str], list[str]]:
     return tokens, [token for token in tokens if not _knows(words, token)]
 
 
-def told_unknown(unknown: Sequence[str], words: Words) -> str:
+def told_unknown(unknown: Sequence[str], words: WordList) -> str:
     """What to know about words that the model does not know, in a sentence for each; empty if it knows all."""
     lines = []
     for word in dict.fromkeys(unknown):
@@ -58,11 +58,11 @@ def looked_at(weights: Tensor, written: Tokens, source: Tokens) -> str:
     return "; ".join(f"{word} looks most at {source[i]}" for word, i in zip(written, best, strict=True))
 
 
-def _as_known(token: str, words: Words) -> str:
+def _as_known(token: str, words: WordList) -> str:
     """The token as the vocabulary writes it: Monday, I, and all else in small letters."""
     forms = (token, token.lower(), token.capitalize())
     return next((form for form in forms if _knows(words, form)), token)
 
 
-def _knows(words: Words, token: str) -> bool:
+def _knows(words: WordList, token: str) -> bool:
     return UNK not in words.encode([token])

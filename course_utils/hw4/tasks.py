@@ -27,7 +27,7 @@ from course_utils.hw4.translation import (
     SIZES,
     STEPS,
     WARMUP,
-    Words,
+    WordList,
     corpus,
 )
 from course_utils.notebook.checkpoints import CheckpointError, load_checkpoint
@@ -38,7 +38,7 @@ LOOKED_AT, TESTED = 150, 500  # examples at each look, and in each test at the e
 SENTENCE_SIZES = {"d_model": 96, "n_heads": 4, "d_ff": 192, "n_layers": 2}
 
 
-class Example(NamedTuple):
+class HeldOut(NamedTuple):
     """A sentence that is held out, its good translations, and what is hard about it, where somebody has noted that."""
 
     source: list[str]
@@ -47,7 +47,7 @@ class Example(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Recipe:
+class TaskRecipe:
     """The model's sizes and the run's."""
 
     sizes: dict[str, int]
@@ -64,16 +64,16 @@ class Recipe:
 
 
 @dataclass(frozen=True)
-class Task:
+class TranslationTask:
     """A corpus with its splits, its vocabularies and the recipe of its run."""
 
     name: str
     train: list[Pair]
-    look: list[Example]
-    tests: dict[str, list[Example]]
-    source: Words
-    target: Words
-    recipe: Recipe
+    look: list[HeldOut]
+    tests: dict[str, list[HeldOut]]
+    source: WordList
+    target: WordList
+    recipe: TaskRecipe
     checkpoint: str  # where the best model is kept
 
     @property
@@ -86,7 +86,7 @@ class Task:
         return make_model(len(self.source), len(self.target), **self.recipe.sizes, dropout=self.recipe.dropout)
 
 
-def load_task(name: str) -> Task:
+def load_task(name: str) -> TranslationTask:
     """The task of this name; with COURSE_FAST=1 the number words and 40 steps, whichever was asked for."""
     if name not in TASKS:
         raise ValueError(f"the tasks are {', '.join(TASKS)}, not {name!r}")
@@ -96,32 +96,32 @@ def load_task(name: str) -> Task:
     return replace(task, recipe=replace(task.recipe, steps=40, every=20), checkpoint="fast_hw4_numbers.safetensors")
 
 
-def sentences() -> Task:
+def sentences() -> TranslationTask:
     """Everyday sentences, English into German, each with up to five good translations."""
     train = training_pairs(SENTENCES)
     known = {word for english, _ in train for word in english}
 
-    def held_out(kind: str, n: int, seed: int) -> list[Example]:
+    def held_out(kind: str, n: int, seed: int) -> list[HeldOut]:
         """Examples whose words were all trained on: a verb whose every object is held back may hide a word for good."""
         drawn = held_out_sentences(kind, n + n // 5, seed)
-        return [Example(one.english, one.german, one.phenomena) for one in drawn if known.issuperset(one.english)][:n]
+        return [HeldOut(one.english, one.german, one.phenomena) for one in drawn if known.issuperset(one.english)][:n]
 
     tests = {kind: held_out(kind, TESTED, seed=1) for kind in TESTS}
-    recipe = Recipe(SENTENCE_SIZES, steps=2_400, every=200, max_len=40)
+    recipe = TaskRecipe(SENTENCE_SIZES, steps=2_400, every=200, max_len=40)
     look = held_out(TESTS[0], LOOKED_AT, seed=0)
-    return Task("sentences", train, look, tests, *everyday_vocabularies(), recipe, CHECKPOINT)
+    return TranslationTask("sentences", train, look, tests, *everyday_vocabularies(), recipe, CHECKPOINT)
 
 
-def numbers() -> Task:
+def numbers() -> TranslationTask:
     """Number words, English into German: small, and each has one right translation."""
     data = corpus()
     look, train = _single(data.train[-LOOKED_AT:]), data.train[:-LOOKED_AT]
     tests = {"unseen numbers": _single(data.held_out)}
-    recipe = Recipe(SIZES, STEPS, every=50)
-    return Task("numbers", train, look, tests, data.source, data.target, recipe, "hw4_numbers.safetensors")
+    recipe = TaskRecipe(SIZES, STEPS, every=50)
+    return TranslationTask("numbers", train, look, tests, data.source, data.target, recipe, "hw4_numbers.safetensors")
 
 
-TASKS: dict[str, Callable[[], Task]] = {"sentences": sentences, "numbers": numbers}
+TASKS: dict[str, Callable[[], TranslationTask]] = {"sentences": sentences, "numbers": numbers}
 
 
 def load_model(make_model: Callable[..., nn.Module], path: str | Path = CHECKPOINT) -> nn.Module:
@@ -136,5 +136,5 @@ def load_model(make_model: Callable[..., nn.Module], path: str | Path = CHECKPOI
     return model.eval()
 
 
-def _single(pairs: Sequence[Pair]) -> list[Example]:
-    return [Example(source, [target]) for source, target in pairs]
+def _single(pairs: Sequence[Pair]) -> list[HeldOut]:
+    return [HeldOut(source, [target]) for source, target in pairs]

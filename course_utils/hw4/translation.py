@@ -44,7 +44,7 @@ TrainStep = Callable[[nn.Module, Batch, torch.optim.Optimizer, int], float]
 Decode = Callable[[nn.Module, Tensor, Tensor, int, int, int], list[Ids]]
 
 
-class Words(Protocol):
+class WordList(Protocol):
     """What turns tokens into numbers and back, as a `Vocabulary` does; `tokens` says what each number stands for."""
 
     tokens: list[str]
@@ -88,7 +88,7 @@ def brief_corpus(seed: int = 0) -> Corpus:
 
 
 def encode_pairs(
-    pairs: Sequence[Pair], source: Words | None = None, target: Words | None = None
+    pairs: Sequence[Pair], source: WordList | None = None, target: WordList | None = None
 ) -> tuple[list[Ids], list[Ids]]:
     """Sources and targets as lists of token numbers, without BOS and EOS."""
     own = vocabularies() if source is None or target is None else (source, target)
@@ -104,8 +104,8 @@ def make_batches(
     steps: int = STEPS,
     size: int = BATCH,
     seed: int = 0,
-    source: Words | None = None,
-    target: Words | None = None,
+    source: WordList | None = None,
+    target: WordList | None = None,
     alike: int = 1,
 ) -> list[Batch]:
     """`steps` batches (src, src_padding, inputs, labels), made by the functions of 4.1.

@@ -18,7 +18,7 @@ FALL = 0.25  # the last part of a run, over which the rate falls to zero
 
 
 @dataclass(frozen=True)
-class Plan:
+class LongPlan:
     """How long to train, how often to look, and after how many looks without a better score to stop.
 
     With `minutes` in the place of `steps`, the number of steps is settled when three quarters of the time have passed.
@@ -50,7 +50,7 @@ def train_long(
     rate: Callable[[int], float],
     look: Callable[[], Mapping[str, float]],
     run: TrainingRun,
-    plan: Plan,
+    plan: LongPlan,
 ) -> int:
     """Train until the plan or the scores say stop; the model gets the best weights. Returns the steps made in all.
 
@@ -94,7 +94,7 @@ def train_long(
     return made
 
 
-def _asks_for_more(plan: Plan, run: TrainingRun) -> bool:
+def _asks_for_more(plan: LongPlan, run: TrainingRun) -> bool:
     """Whether a finished run is shorter than the plan by more than the rounding of its end."""
     made = run.curves.steps.get("loss", [0])[-1]
     return made < (plan.steps or 0) or run.facts.get("seconds", 0.0) < 54 * (plan.minutes or 0.0)

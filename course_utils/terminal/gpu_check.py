@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from course_utils.notebook.device import pick_device
-from course_utils.terminal.device_trials import TRIALS, Row
+from course_utils.terminal.device_trials import TRIALS, TrialRow
 from course_utils.terminal.find_work import Work
 from course_utils.terminal.refusals import Refusal
 from course_utils.terminal.with_answers import missing_answers, run_with_answers
@@ -24,7 +24,7 @@ class GpuReport:
     """The machine, what was compared, and what could not be since answers are missing; nothing about its owner."""
 
     machine: dict[str, Any]
-    rows: list[Row]
+    rows: list[TrialRow]
     missing: list[str]
 
     @property
@@ -63,7 +63,7 @@ def gpu_check(works: Sequence[Work], device: str | None, compiled: bool) -> GpuR
         raise Refusal(str(error)) from None
     if place.type == "cpu" and device is None:
         raise Refusal("This machine has no GPU that torch can use: there is nothing to compare with its processor.")
-    rows: list[Row] = []
+    rows: list[TrialRow] = []
     missing: list[str] = []
     for work in works:
         trials = TRIALS.get(work.homework, ())
@@ -85,7 +85,7 @@ def machine(place: torch.device) -> dict[str, Any]:
     return told
 
 
-def _run(work: Work, titles: list[str], device: str, compiled: bool) -> list[Row]:
+def _run(work: Work, titles: list[str], device: str, compiled: bool) -> list[TrialRow]:
     """The rows of one notebook; where its Python stops, that is a row."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "rows.json"
@@ -93,8 +93,8 @@ def _run(work: Work, titles: list[str], device: str, compiled: bool) -> list[Row
         code = run_with_answers(work, "course_utils.terminal.device_trials:run_trials", options)
         if not out.is_file():
             told = f"Python stopped with exit code {code}"
-            return [Row(work.homework, title, "all", "error", told=told) for title in titles]
-        return [Row(**row) for row in json.loads(out.read_text(encoding="utf-8"))]
+            return [TrialRow(work.homework, title, "all", "error", told=told) for title in titles]
+        return [TrialRow(**row) for row in json.loads(out.read_text(encoding="utf-8"))]
 
 
 def _number(value: float | None, form: str) -> str:

@@ -15,7 +15,7 @@ from autograder.builder.notebooks import solution_notebook, student_notebook
 from autograder.homework import read_homework
 from course_utils.data import BOS, EOS, PAD, DataError, Subwords, fetch
 from course_utils.data.token_batches import token_batches
-from course_utils.notebook.long_runs import FALL, Plan, share_of_rate, train_long
+from course_utils.notebook.long_runs import FALL, LongPlan, share_of_rate, train_long
 from course_utils.notebook.runs import TrainingRun
 from course_utils.terminal.main import main
 
@@ -71,7 +71,7 @@ def test_batches_by_tokens_have_every_row_once_and_can_begin_anywhere() -> None:
         assert list(itertools.islice(token_batches(sources, targets, 24, 1, start), 9)) == taken[start : start + 9]
 
 
-def long_run(folder: Path, plan: Plan, scores: list[float], stop_at: int = 0) -> tuple[nn.Module, TrainingRun, int]:
+def long_run(folder: Path, plan: LongPlan, scores: list[float], stop_at: int = 0) -> tuple[nn.Module, TrainingRun, int]:
     """Fit a line with dropout; the scores of the looks are given, and the run may break at a step."""
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(3, 8), nn.Dropout(0.5), nn.Linear(8, 1))
@@ -96,7 +96,7 @@ def long_run(folder: Path, plan: Plan, scores: list[float], stop_at: int = 0) ->
 
 
 def test_a_long_run_goes_on_exactly_keeps_the_best_and_stops_early(tmp_path: Path) -> None:
-    plan = Plan(every=5, patience=3, steps=40)
+    plan = LongPlan(every=5, patience=3, steps=40)
     whole, run, made = long_run(tmp_path / "whole", plan, [1, 2, 5, 4, 5, 3, 9, 9])
     assert made == 30 and run.best == 5.0 and run.finished  # three looks without a better score than the third
     with pytest.raises(KeyboardInterrupt):
@@ -107,13 +107,13 @@ def test_a_long_run_goes_on_exactly_keeps_the_best_and_stops_early(tmp_path: Pat
 
 
 def test_a_finished_run_is_shown_again_or_made_longer_from_before_the_fall(tmp_path: Path) -> None:
-    _, first, made = long_run(tmp_path, Plan(5, 99, steps=20), list(range(1, 20)))
+    _, first, made = long_run(tmp_path, LongPlan(5, 99, steps=20), list(range(1, 20)))
     assert made == 20 and first.curves.steps["loss"] == [5, 10, 15, 20]
-    _, again, _ = long_run(tmp_path, Plan(5, 99, steps=20), [])  # nothing is trained, so nothing is looked at
+    _, again, _ = long_run(tmp_path, LongPlan(5, 99, steps=20), [])  # nothing is trained, so nothing is looked at
     assert again.curves.values == first.curves.values
-    longer, second, made = long_run(tmp_path, Plan(5, 99, steps=40), list(range(1, 20)))
+    longer, second, made = long_run(tmp_path, LongPlan(5, 99, steps=40), list(range(1, 20)))
     assert made == 40 and second.curves.steps["loss"] == [5, 10, 15, 20, 25, 30, 35, 40]
-    straight, third, _ = long_run(tmp_path / "straight", Plan(5, 99, steps=40), list(range(1, 20)))
+    straight, third, _ = long_run(tmp_path / "straight", LongPlan(5, 99, steps=40), list(range(1, 20)))
     assert third.curves.values["loss"] == second.curves.values["loss"]
     assert all(torch.equal(a, b) for a, b in zip(longer.parameters(), straight.parameters(), strict=True))
 
@@ -122,10 +122,10 @@ def test_the_rate_falls_over_the_last_quarter_and_minutes_become_steps(tmp_path:
     shares = [share_of_rate(step, 100) for step in range(1, 101)]
     assert shares[:75] == [1.0] * 75 and 0 < shares[-1] < 0.05 and shares[75:] == sorted(shares[75:], reverse=True)
     assert share_of_rate(10**6, None) == 1.0
-    _, run, made = long_run(tmp_path, Plan(10**9, 9, minutes=0.002), [1.0])
+    _, run, made = long_run(tmp_path, LongPlan(10**9, 9, minutes=0.002), [1.0])
     assert run.facts["last_step"] > run.facts["last_step"] * (1 - FALL) > 0 and 0 < made <= run.facts["last_step"]
     with pytest.raises(ValueError, match="either"):
-        Plan(1, 1)
+        LongPlan(1, 1)
 
 
 def test_course_train_learns_captions_with_the_answers_of_a_notebook(

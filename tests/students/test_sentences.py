@@ -10,9 +10,9 @@ from course_utils.data import UNK
 from course_utils.data.everyday import write
 from course_utils.data.everyday_splits import TESTS, held_out_sentences, training_pairs
 from course_utils.data.everyday_words import vocabularies
-from course_utils.hw4.errors import kinds_of_errors, shares_right, table_of_errors
+from course_utils.hw4.error_kinds import kinds_of_errors, shares_right, table_of_errors
 from course_utils.hw4.shown import beside, looked_at, read_sentence, told_unknown
-from course_utils.hw4.tasks import Example, load_task
+from course_utils.hw4.tasks import HeldOut, load_task
 from course_utils.instruments.costs import cost_of
 from course_utils.notebook.bars import progress
 from course_utils.notebook.checkpoints import CheckpointError
@@ -70,7 +70,7 @@ def test_errors_have_a_kind(output: str, kinds: set[str]) -> None:
 
 
 def test_tables_count_sentences() -> None:
-    examples = [Example(["a"], [["der", "Hund"]], frozenset({"x", "y"})), Example(["b"], [["er"]], frozenset({"x"}))]
+    examples = [HeldOut(["a"], [["der", "Hund"]], frozenset({"x", "y"})), HeldOut(["b"], [["er"]], frozenset({"x"}))]
     outputs = [["den", "Hund"], ["er"]]
     assert shares_right(outputs, examples) == {"y": (1, 0.0), "x": (2, 0.5)}
     assert {kind: n for kind, n in table_of_errors(outputs, examples).items() if n} == {"ending": 1}

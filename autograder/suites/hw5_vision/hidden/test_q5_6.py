@@ -98,12 +98,17 @@ def _task(rng, n=320):
     return patterns[labels] + 0.3 * torch.randn(n, 1, 8, 8, generator=rng), labels
 
 
+def _fresh(make):
+    """A model with the start values that it has in the box."""
+    with torch.random.fork_rng(devices=()):
+        torch.manual_seed(0)
+        return make()
+
+
 def _watched(in_box, train_classifier, images, labels, batch, epochs, spread=0.0):
     """What a training run noted, if by its weights anything was learned: notes alone are the box's own word."""
     seen = in_box(watch_training, train_classifier, images, labels, batch, epochs, spread)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        model = WatchedModel(images[0].numel(), CLASSES, spread)
+    model = _fresh(lambda: WatchedModel(images[0].numel(), CLASSES, spread))
     losses = [F.cross_entropy(images.flatten(1) @ weight.mT + bias, labels).item()
               for weight, bias in ((model.fc.weight, model.fc.bias), (seen["weight"], seen["bias"]))]
     check(losses[1] < losses[0], f"by the weights of a linear model nothing was learned: its loss is {losses[0]:.3f} "
@@ -170,9 +175,7 @@ def test_every_parameter_is_trained(train_classifier, in_box, rng):
     """All parts of a model are trained, and not its last layer alone."""
     images, labels = _task(rng)
     after = in_box(trained_deeply, train_classifier, images, labels, BATCH, 2).state_dict()
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        model = DeepModel(images.shape[-1], CLASSES)
+    model = _fresh(lambda: DeepModel(images.shape[-1], CLASSES))
     before = model.state_dict()
     for name, value in before.items():
         moved = tensor(after.get(name), f"`{name}` after training", value.shape)

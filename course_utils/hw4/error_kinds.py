@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 
 from course_utils.data.everyday_words import german_forms
-from course_utils.hw4.tasks import Example
+from course_utils.hw4.tasks import HeldOut
 
 Tokens = Sequence[str]
 KINDS = (
@@ -16,7 +16,7 @@ KINDS = (
 )
 
 
-def is_right(output: Tokens, example: Example) -> bool:
+def is_right(output: Tokens, example: HeldOut) -> bool:
     """Whether it is one of the references."""
     return list(output) in example.references
 
@@ -35,7 +35,7 @@ def kinds_of_errors(output: Tokens, references: Sequence[Tokens]) -> set[str]:
     return set(_differences(output, nearest))
 
 
-def table_of_errors(outputs: Sequence[Tokens], examples: Sequence[Example]) -> dict[str, int]:
+def table_of_errors(outputs: Sequence[Tokens], examples: Sequence[HeldOut]) -> dict[str, int]:
     """How many of the outputs have an error of each kind; one may have several."""
     counts = Counter(
         kind
@@ -45,7 +45,7 @@ def table_of_errors(outputs: Sequence[Tokens], examples: Sequence[Example]) -> d
     return {kind: counts[kind] for kind in KINDS}
 
 
-def shares_right(outputs: Sequence[Tokens], examples: Sequence[Example]) -> dict[str, tuple[int, float]]:
+def shares_right(outputs: Sequence[Tokens], examples: Sequence[HeldOut]) -> dict[str, tuple[int, float]]:
     """For everything hard: how many sentences have it, and the share of them that is right; the hardest first."""
     found: dict[str, list[bool]] = {}
     for output, example in zip(outputs, examples, strict=True):
