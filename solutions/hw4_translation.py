@@ -1442,7 +1442,7 @@ with after("q4_1", "q4_2", "q4_6", "q4_7", what="comparison"):
 # </details>
 
 # %% tags=["training"]
-from course_utils.instruments.costs import cost_of
+from course_utils.notebook.clock import cost_of
 
 with after("q4_1", "q4_2", "q4_6", "q4_7", "q4_8", what="measurement"):
     few = 4 if fast() else 16

@@ -5,8 +5,9 @@ from __future__ import annotations
 import statistics
 import time
 import weakref
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -14,18 +15,29 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 
+class Cost(NamedTuple):
+    """Seconds of a call, and bytes."""
+
+    seconds: float
+    peak: int
+
+
 def in_turns(calls: Mapping[str, Callable[[], Any]], rounds: int = 5) -> dict[str, float]:
     """The median seconds of each call, in rounds where each has its turn, after one that is not counted.
 
     On a CPU it is processor time on one thread, so that other programs and more cores change little; else the clock's.
     """
-    on_gpu, threads = torch.cuda.is_available(), torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        times = [{name: _seconds(call, on_gpu) for name, call in calls.items()} for _ in range(1 + rounds)][1:]
-    finally:
-        torch.set_num_threads(threads)
+    with _one_thread():
+        times = [{name: _seconds(call) for name, call in calls.items()} for _ in range(1 + rounds)][1:]
     return {name: statistics.median(turn[name] for turn in times) for name in calls}
+
+
+def cost_of(f: Callable[..., Any], /, *args: Any, rounds: int = 5) -> Cost:
+    """The median seconds of some calls f(*args), as `in_turns` takes them, after one that is watched for its memory."""
+    with _one_thread():
+        peak = peak_bytes(lambda: f(*args))
+        times = [_seconds(lambda: f(*args)) for _ in range(rounds)]
+    return Cost(statistics.median(times), peak)
 
 
 def peak_bytes(call: Callable[[], Any]) -> int:
@@ -73,7 +85,18 @@ class _Tensors(TorchDispatchMode):
         self.held -= size
 
 
-def _seconds(call: Callable[[], Any], on_gpu: bool) -> float:
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+
+
+def _seconds(call: Callable[[], Any]) -> float:
+    on_gpu = torch.cuda.is_available()
     if on_gpu:
         torch.cuda.synchronize()
     clock = time.perf_counter if on_gpu else time.process_time

@@ -13,9 +13,9 @@ from course_utils.data.everyday_words import vocabularies
 from course_utils.hw4.error_kinds import kinds_of_errors, shares_right, table_of_errors
 from course_utils.hw4.shown import beside, looked_at, read_sentence, told_unknown
 from course_utils.hw4.tasks import HeldOut, load_task
-from course_utils.instruments.costs import cost_of
 from course_utils.notebook.bars import progress
 from course_utils.notebook.checkpoints import CheckpointError
+from course_utils.notebook.clock import cost_of
 from course_utils.notebook.runs import RunStopped, TrainingRun
 
 
