@@ -192,9 +192,15 @@ def plain(tensor: Tensor) -> Tensor:
 
 def raw_bytes(tensor: Tensor) -> memoryview:
     """The bytes of a contiguous tensor, not copied."""
-    if tensor.numel() == 0:
-        return memoryview(b"")
-    return tensor.view(-1).view(torch.uint8).numpy().data
+    return byte_view(tensor).numpy().data if tensor.numel() else memoryview(b"")
+
+
+def byte_view(tensor: Tensor) -> Tensor:
+    """The bytes of a tensor as a flat one; it is copied only where its numbers do not stand side by side in memory."""
+    flat = tensor.contiguous().view(-1)
+    if flat.stride(0) != 1:  # one number counts as contiguous, whatever it is a view of
+        flat = flat.clone(memory_format=torch.contiguous_format)
+    return flat.view(torch.uint8)
 
 
 def check_dtype(array: np.ndarray) -> np.ndarray:

@@ -375,7 +375,7 @@ def _same_bytes(left: Tensor, right: Tensor) -> bool:
         return False
     if left.numel() == 0:
         return True
-    return torch.equal(left.reshape(-1).view(torch.uint8), right.reshape(-1).view(torch.uint8))
+    return torch.equal(protocol.byte_view(left), protocol.byte_view(right))
 
 
 def _arrays(value: Any) -> Iterator[np.ndarray]:

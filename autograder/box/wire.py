@@ -13,7 +13,7 @@ from typing import Any
 import msgpack  # type: ignore[import-untyped]
 import torch
 
-from autograder.box.protocol import DTYPES
+from autograder.box.protocol import DTYPES, byte_view
 
 HANDLE, VIEW, NEW, SAME, NUMBERS, DTYPE, DEVICE, FORM, COMPLEX = range(1, 10)
 LENGTH = struct.Struct("<I")
@@ -96,9 +96,9 @@ def expected(number: int, dtype: torch.dtype, shape: Form, strides: Form) -> lis
 
 def numbers(tensor: torch.Tensor) -> msgpack.ExtType:
     """A small tensor with its numbers."""
-    tensor = tensor.detach().contiguous()
+    tensor = tensor.detach()
     head = struct.pack(f"<BB{tensor.dim()}Q", CODES[tensor.dtype], tensor.dim(), *tensor.shape)
-    return msgpack.ExtType(NUMBERS, head + tensor.reshape(-1).view(torch.uint8).numpy().tobytes())
+    return msgpack.ExtType(NUMBERS, head + byte_view(tensor).numpy().tobytes())
 
 
 def tensor_of(data: bytes) -> torch.Tensor:

@@ -9,7 +9,7 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from autograder.box import protocol
+from autograder.box import protocol, wire
 from autograder.box.protocol import DTYPES, HEADER, MAGIC, TO_BOX, TO_JUDGE, Function, Handle, Name, ProtocolError
 
 NONCE = b"nonce678"
@@ -87,6 +87,16 @@ def test_views_conjugates_parameters_and_nan_pass():
     assert torch.equal(through(z.conj()), z.conj()) and torch.equal(through(z.conj().imag), z.conj().imag)
     assert torch.equal(through(torch.nn.Parameter(x)), x)
     assert math.isnan(through(math.nan)) and through(torch.tensor([math.nan, math.inf])).isnan()[0]
+
+
+@pytest.mark.parametrize(
+    "view",
+    [torch.zeros(()).expand(1), torch.arange(6.0)[::6], torch.ones(4, 4)[:1, :1].T, torch.ones(5, 3)[:0]],
+    ids=["expanded", "strided", "transposed", "empty"],
+)
+def test_views_of_one_number_and_of_none_pass_whatever_their_strides(view):
+    assert torch.equal(through(view), view)
+    assert torch.equal(wire.tensor_of(wire.numbers(view).data), view)
 
 
 def test_handles_pass_both_ways_and_names_only_to_the_box():
