@@ -163,7 +163,7 @@ def test_causal_values(attention, rng, T, S):
 def test_padding_and_causal(attention, rng):
     """Both masks together: a key must be real and not in the future; rows left with nothing are zero."""
     padding = torch.tensor([[0] * 6, [0, 0, 0, 0, 1, 1], [1, 1, 1, 0, 0, 0], [1] * 6], dtype=torch.bool)
-    for T in (5, 6, 8):
+    for T in (5, 6, 8, 1):
         q, k, v = _draw(rng, 4, T=T)
         out, weights = _run(attention, q, k, v, key_padding_mask=padding, causal=True)
         expected = _by_hand(q, k, v, padding, causal=True)

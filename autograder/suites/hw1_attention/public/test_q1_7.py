@@ -123,9 +123,10 @@ def test_padding_at_any_place(attention, rng):
 
 
 def test_both_masks(attention, rng):
-    """A key is blocked if either mask blocks it."""
+    """A key is blocked if either mask blocks it, for a single query too."""
     # keeps: both
     _compare(attention, rng, 2, T=4, padding=GAPS, causal=True, told=" with both masks")
+    _compare(attention, rng, 2, T=1, padding=GAPS, causal=True, told=" of a single query with both masks")
 
 
 def test_own_beta(attention, rng):
