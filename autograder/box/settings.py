@@ -34,6 +34,19 @@ def _deterministic() -> tuple[bool, bool]:
     return torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
 
 
+_KERNELS = ("math", "flash", "mem_efficient", "cudnn")  # of ready-made attention, by which torch may take one
+_TINY = torch.tensor(torch.finfo(torch.float64).tiny, dtype=torch.float64)
+
+
+def _kernels() -> list[bool]:
+    return [getattr(torch._C, f"_get_{name}_sdp_enabled")() for name in _KERNELS]
+
+
+def _set_kernels(old: list[bool]) -> None:
+    for name, value in zip(_KERNELS, old, strict=True):
+        getattr(torch._C, f"_set_sdp_use_{name}")(value)
+
+
 def _set_filters(old: list[Any]) -> None:
     warnings.filters = old.copy()
 
@@ -52,6 +65,9 @@ _PAIRS: tuple[tuple[Callable[[], Any], Callable[[Any], Any]], ...] = (
     (torch.get_float32_matmul_precision, torch.set_float32_matmul_precision),
     (torch.is_anomaly_enabled, torch.autograd.set_detect_anomaly),
     (lambda: torch.is_autocast_enabled("cpu"), lambda old: torch.set_autocast_enabled("cpu", old)),
+    (lambda: torch.get_autocast_dtype("cpu"), lambda old: torch.set_autocast_dtype("cpu", old)),
+    (lambda: (_TINY / 2).item() == 0, torch.set_flush_denormal),
+    (_kernels, _set_kernels),
     (lambda: dict(vars(_PRINTING)), lambda old: vars(_PRINTING).update(old)),
     (np.geterr, lambda old: np.seterr(**old)),
     (_numpy_printing, lambda old: np.set_printoptions(**old)),
@@ -107,6 +123,8 @@ class NoGpu(TorchFunctionMode):
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """The same call, on the CPU."""
         kwargs = kwargs or {}
+        if func is torch.device and _asked_by_torch():  # whose modules it names, and what it finds out it keeps
+            return func(*args, **kwargs)
         name = getattr(func, "__name__", "")
         if name in MISSING and isinstance(args[0], torch.Tensor):  # tensor.cuda(), with or without the number of one
             self.asked = True
@@ -135,6 +153,11 @@ def _missing(value: Any) -> bool:
     if isinstance(value, torch.device):
         return value.type in MISSING
     return isinstance(value, str) and value.split(":")[0] in MISSING
+
+
+def _asked_by_torch() -> bool:
+    """Whether the call that a mode is asked about stands in torch's own code."""
+    return str(sys._getframe(2).f_globals.get("__name__", "")).partition(".")[0] == "torch"
 
 
 @contextmanager

@@ -18,6 +18,9 @@ SETS = {
     "matmul": "torch.set_float32_matmul_precision('medium')",
     "anomaly": "torch.autograd.set_detect_anomaly(True)",
     "autocast": "torch.autocast('cpu').__enter__()",
+    "autocast dtype": "torch.set_autocast_dtype('cpu', torch.float16)",
+    "smallest numbers": "torch.set_flush_denormal(True)",
+    "attention": "torch.backends.cuda.enable_math_sdp(False); torch.backends.cuda.enable_flash_sdp(False)",
     "printing": "torch.set_printoptions(precision=1); np.set_printoptions(precision=1)",
     "errors": "np.seterr(all='raise')",
     "warnings": "warnings.simplefilter('error')",
@@ -47,7 +50,8 @@ def state():
     there += [torch.get_float32_matmul_precision(), torch.is_anomaly_enabled(), torch.is_autocast_enabled('cpu')]
     there += [repr(torch.tensor(1 / 3)), repr(np.array(1 / 3)), np.geterr()['divide'], str(warnings.filters)]
     there += [list(y.shape), y.requires_grad, sys.gettrace() is None, sys.getrecursionlimit(), os.getcwd() == HOME]
-    there += [gc.isenabled()]
+    there += [gc.isenabled(), str(torch.get_autocast_dtype('cpu')), (x.double() * 1e-310).sum().item() > 0]
+    there += [torch.backends.cuda.math_sdp_enabled(), torch.backends.cuda.flash_sdp_enabled()]
     return there
 """
 
@@ -107,3 +111,19 @@ def test_what_cells_put_on_a_gpu_stays_on_the_cpu_and_is_told(opened) -> None:
     assert student["f"]() == ((3, 2), "cpu")
     student, outcomes = opened(START, "torch.set_default_device('cuda')\nx = torch.ones(2)")
     assert outcomes[1].fault is None and outcomes[1].on_cpu
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="a machine without a GPU is what this is about")
+def test_what_torch_remembers_of_a_gpu_is_still_so_when_the_cells_have_run(opened) -> None:
+    asks = [
+        "torch.get_device_module('cuda').empty_cache()",
+        "with torch.random.fork_rng(): torch.rand(2)",
+        "with torch.random.fork_rng(device_type='cuda'): torch.rand(2)",
+        "scaler = torch.amp.GradScaler('cuda')",
+        "with torch.autocast('cuda'): y = model(x)",
+        "with torch.device('cuda'): assert torch.nn.Linear(2, 2).weight.device.type == 'cpu'",
+    ]
+    draws = "def draws():\n    with torch.random.fork_rng():\n        return torch.rand(2).shape"
+    student, outcomes = opened(START, GPU, *asks, draws)
+    assert [outcome.fault for outcome in outcomes] == [None] * 9
+    assert student["draws"]() == (2,)
