@@ -1,5 +1,8 @@
 """The operations of torch that a vault runs: a list, and nothing that is not on it.
 
+What needs more or fewer steps for other numbers is not on it where nothing needs it (series, iterations, rejection),
+and else says how long it takes at most: a box sees how long it waits.
+
 Names of aten's that are not made of others. Where a function of torch is, a box takes it apart and asks for the parts.
 They compute: none reads a file, loads code, registers anything, or reaches memory that is not its tensors'.
 `tests/box/test_operations.py` goes through everything that torch has registered.
@@ -32,14 +35,13 @@ stack as_strided_scatter _pack_padded_sequence _conj_physical tril triu
 """
 ELEMENTWISE = """
 abs acos acosh add addcdiv addcmul angle asin asinh atan atan2 atanh bitwise_and bitwise_left_shift bitwise_not
-bitwise_or bitwise_right_shift bitwise_xor ceil celu clamp clamp_max clamp_min copysign cos cosh deg2rad digamma div
-elu eq erf erfc erfinv exp exp2 expm1 fill floor floor_divide fmax fmin fmod frac frexp gcd ge gelu glu gt hardshrink
-hardsigmoid hardswish hardtanh heaviside hypot i0 igamma igammac isinf isnan isneginf isposinf lcm ldexp le leaky_relu
-lerp lgamma log log10 log1p log2 log_sigmoid_forward logaddexp logaddexp2 logical_and logical_not logical_or
-logical_xor logit lt masked_fill maximum minimum mish mul nan_to_num ne neg nextafter polygamma pow
+bitwise_or bitwise_right_shift bitwise_xor ceil celu clamp clamp_max clamp_min copysign cos cosh deg2rad div
+elu eq erf erfc erfinv exp exp2 expm1 fill floor floor_divide fmax fmin fmod frac frexp ge gelu glu gt hardshrink
+hardsigmoid hardswish hardtanh heaviside hypot isinf isnan isneginf isposinf ldexp le leaky_relu
+lerp log log10 log1p log2 log_sigmoid_forward logaddexp logaddexp2 logical_and logical_not logical_or
+logical_xor logit lt masked_fill maximum minimum mish mul nan_to_num ne neg nextafter pow
 _prelu_kernel rad2deg reciprocal relu remainder round rsqrt rsub sgn sigmoid sign signbit silu sin sinc sinh softplus
-softshrink special_entr special_erfcx special_i0e special_i1 special_i1e special_log_ndtr special_ndtri
-special_xlog1py special_zeta sqrt sub tan tanh threshold trunc where xlogy zero
+softshrink special_entr special_xlog1py sqrt sub tan tanh threshold trunc where xlogy zero
 """
 REDUCING = """
 _aminmax _assert_async _is_all_true _is_any_true
@@ -68,15 +70,35 @@ nll_loss_forward renorm slow_conv_dilated2d slow_conv_transpose2d smooth_l1_loss
 upsample_bilinear2d upsample_linear1d upsample_nearest1d upsample_nearest2d
 """
 RANDOM = """
-bernoulli cauchy exponential geometric log_normal multinomial normal normal_functional poisson rand rand_like
+bernoulli cauchy exponential geometric log_normal multinomial normal normal_functional rand rand_like
 randint randint_like randn randn_like randperm rrelu_with_noise uniform
 """
 ALGEBRA = """
-_fft_c2c _fft_c2r _fft_r2c _linalg_det _linalg_eigh _linalg_eigvals _linalg_slogdet _linalg_solve_ex _linalg_svd
-cholesky cholesky_inverse cholesky_solve geqrf linalg_cholesky_ex linalg_eig linalg_householder_product linalg_inv_ex
-linalg_ldl_factor_ex linalg_lstsq linalg_lu linalg_lu_factor_ex linalg_lu_solve linalg_matrix_exp linalg_pinv
-linalg_qr linalg_solve_triangular lu_unpack triangular_solve
+_fft_c2c _fft_c2r _fft_r2c _linalg_det _linalg_slogdet _linalg_solve_ex
+cholesky cholesky_inverse cholesky_solve geqrf linalg_cholesky_ex linalg_householder_product linalg_inv_ex
+linalg_ldl_factor_ex linalg_lstsq linalg_lu linalg_lu_factor_ex linalg_lu_solve linalg_qr
+linalg_solve_triangular lu_unpack triangular_solve
 """
+# Nanoseconds for each number that these take at most, two or three times what was measured for the slowest numbers
+# (benchmarks/vault_times.py).
+_SLOWEST = {
+    10: "div reciprocal rsqrt sqrt erf",
+    15: "clamp clamp_max clamp_min gelu masked_fill where maximum minimum argmax argmin max min",
+    25: """acos acosh asin asinh atan atan2 atanh celu cosh elu erfc exp exp2 expm1 hypot log log10 log1p log2
+           log_sigmoid_forward logaddexp logaddexp2 logit logsumexp mish sigmoid silu sinh softplus tanh
+           _softmax _log_softmax _safe_softmax masked_select nonzero nonzero_static masked_scatter
+           binary_cross_entropy binary_cross_entropy_with_logits soft_margin_loss xlogy
+           special_entr special_xlog1py any all equal _is_all_true _is_any_true""",
+    40: """cos sin sinc tan erfinv _cdist_forward _pdist_forward
+           embedding gather index index_add index_copy index_fill index_put index_reduce index_select put scatter
+           scatter_add scatter_reduce take _index_put_impl _unsafe_index _unsafe_index_put bincount
+           repeat_interleave""",
+    60: "pow linalg_vector_norm norm renorm",
+    150: "searchsorted bucketize histc logcumsumexp _logcumsumexp multinomial cummax cummin",
+    400: "sort topk kthvalue median mode isin unique_consecutive unique_dim _unique _unique2 linalg_lstsq",
+    4_000: "fmod remainder floor_divide",
+}
+_TIMES = {f"{name}{kind}": time for time, names in _SLOWEST.items() for name in names.split() for kind in ("", "_")}
 # Of these the vault runs the same in place, too; of views it does not, since a box would not learn of the new shape.
 IN_PLACE = (COPYING, ELEMENTWISE, REDUCING, PRODUCTS, PICKING, LAYERS, RANDOM)
 GROUPS = (VIEWS, MAKING, COPYING, ELEMENTWISE, REDUCING, PRODUCTS, PICKING, LAYERS, RANDOM, ALGEBRA)
@@ -91,6 +113,12 @@ def is_allowed(func: Any) -> bool:
     return bool(
         func.namespace == "aten" and func.overloadpacket.__name__ in NAMES and not into and not is_composite(func)
     )
+
+
+@lru_cache(maxsize=4096)
+def slowest(func: Any) -> int:
+    """Nanoseconds for each number that it takes at most; 0 where its time does not follow from them."""
+    return _TIMES.get("floor_divide" if func._overloadname.endswith("_mode") else func.overloadpacket.__name__, 0)
 
 
 @lru_cache(maxsize=4096)

@@ -11,6 +11,7 @@ import math
 import select
 import socket
 import struct
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -26,7 +27,7 @@ from torch.utils._pytree import tree_map
 from torch.utils.flop_counter import flop_registry
 
 from autograder.box import protocol, wire
-from autograder.box.operations import ELEMENTWISE, is_allowed, is_composite, taken_apart
+from autograder.box.operations import ELEMENTWISE, is_allowed, is_composite, slowest, taken_apart
 from autograder.box.wire import WireError
 
 LARGEST = 2**24  # numbers of one tensor
@@ -46,7 +47,7 @@ PARTS = {"unbind", "split", "split_with_sizes", "unsafe_split", "unsafe_split_wi
 PRODUCTS = {"mul", "mul_", "bmm", "mm", "addmm", "baddbmm", "addbmm", "mv", "addmv", "dot", "vdot", "addcmul"}
 # Operations that write to an argument without saying so, and those that take more random numbers for some values.
 WRITES = {"native_batch_norm", "embedding_renorm_", "rrelu_with_noise", "rrelu_with_noise_"}
-DRAWS = {"poisson", "multinomial"}
+DRAWS = {"multinomial"}
 # Products whose work torch has no formula for: more may go on inside than shows in the size of the result.
 UNCOUNTED: dict[str, Callable[..., int]] = {
     "mv": lambda _, matrix, *__: 2 * matrix.numel(),
@@ -204,6 +205,11 @@ def _spread_over(leaves: list[Any]) -> int:
     return count
 
 
+def _most(leaves: list[Any]) -> int:
+    """How many numbers the largest of the tensors has; a complex one counts as four, as long as its functions take."""
+    return max((leaf.numel() << 2 * leaf.is_complex() for leaf in leaves if isinstance(leaf, Tensor)), default=0)
+
+
 def _bound(leaves: list[Any]) -> int:
     """No result has more numbers than this, as a rule far fewer: sizes multiply, and lengths are at most added to."""
     bound = 1
@@ -308,6 +314,7 @@ class Vault:
         self._secrets = 0  # numbers that the judge has put in
         self._width = 0  # bits of one of them
         self._spent = self._calls = 0  # bits that were read out, in lots, and calls so far, of this session
+        self._owed = 0  # nanoseconds that the answer at hand takes at least
         self._drawn = False  # whether the next random numbers follow from what the judge has put in
         self._reads, self._brings, self._factors = reads, brings, factors
         self.tally = Tally()
@@ -328,7 +335,17 @@ class Vault:
     # what the box asks for
 
     def answer_box(self, data: bytes) -> bytes:
-        """The reply to a request of the box's; whatever goes wrong becomes a reply too."""
+        """The reply to a request of the box's; whatever goes wrong becomes a reply too.
+
+        It comes no sooner than if all secret numbers were of those that take longest.
+        """
+        start, self._owed = time.perf_counter_ns(), 0
+        reply = self._answered(data)
+        while time.perf_counter_ns() < start + self._owed:
+            pass  # at work, since a box can see a core that is idle
+        return reply
+
+    def _answered(self, data: bytes) -> bytes:
         try:
             with torch.inference_mode():
                 reply: list[Any] = []
@@ -398,6 +415,7 @@ class Vault:
             self._note_read(1, max(sizes, default=0).bit_length(), given)  # the result's shape tells something
         secret = self._is_secret(given) or (self._drawn and torch.Tag.nondeterministic_seeded in func.tags)
         if secret:
+            self._owed += slowest(func) * _most([*given, *wire.leaves(result)])
             self._spread(func, args, kwargs)
         return self._lower(result, leaves, given, secret)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import resource
+import time
 
 import msgpack
 import pytest
@@ -18,7 +19,7 @@ LISTS = {"List[int]", "Optional[List[int]]", "Optional[List[float]]"}
 PLAIN = TENSORS | NUMBERS | LISTS | {"Optional[Device]", "Optional[Generator]"}
 # Those that take a string: how to round, to reduce, to look for, to decompose; none names a file.
 WITH_WORDS = set(
-    """_assert_async _linalg_check_errors _linalg_eigh _linalg_svd div div_ gelu gelu_ index_reduce index_reduce_
+    """_assert_async _linalg_check_errors div div_ gelu gelu_ index_reduce index_reduce_
 linalg_lstsq linalg_qr scatter scatter_ scatter_reduce scatter_reduce_ searchsorted""".split()
 )
 NEVER = re.compile(
@@ -142,3 +143,25 @@ def test_what_empty_gives_is_zero():
         made = ask(["run", "empty", "memory_format", [[1000]], {}, []])[1]
         number, *_ = wire.form_of(made.data)
         assert not wire.tensor_of(ask(["read", wire.handle(number)])[1].data).any()
+
+
+def test_the_answer_about_secrets_comes_no_sooner_than_about_the_slowest():
+    n, aten = 2**16, torch.ops.aten
+    held, ask = opened(torch.zeros(n), torch.ones(n))
+
+    def waited(func, *numbers):
+        start = time.perf_counter_ns()
+        args = [*map(wire.handle, numbers)]
+        assert ask(["run", func.overloadpacket.__name__, func._overloadname, args, {}, []])[0] is True
+        return time.perf_counter_ns() - start
+
+    for func, *numbers in ((aten.exp.default, held), (aten.fmod.Tensor, held, held + 1), (aten.sort.default, held)):
+        assert waited(func, *numbers) >= operations.slowest(func) * n
+    made = ask(["run", "ones", "default", [[n]], {}, []])[1]
+    own, *_ = wire.form_of(made.data)
+    assert waited(aten.fmod.Tensor, own, own) < operations.slowest(aten.fmod.Tensor) * n, "these are nobody's secrets"
+
+
+@pytest.mark.parametrize("name", ["igamma", "special_zeta", "gcd", "poisson", "_linalg_svd", "linalg_eig"])
+def test_what_takes_as_many_steps_as_its_numbers_ask_for_is_not_run(name):
+    assert name not in operations.NAMES
