@@ -23,10 +23,7 @@ def around(
     """What a call changed about bert: of "weights", "gradients", "mode" and "requires_grad"; in both modes."""
     changed = set()
     for training in (True, False):
-        bert.train(training)
-        for i, parameter in enumerate(bert.parameters()):
-            parameter.requires_grad_(not frozen)
-            parameter.grad = torch.full_like(parameter, 0.5) if i % 2 else None
+        ready(bert, training, frozen)
         weights = copy.deepcopy(bert.state_dict())
         grads = [None if parameter.grad is None else parameter.grad.clone() for parameter in bert.parameters()]
         fine_tune(bert, tuple(examples), labels, n_classes, steps=steps)
@@ -37,12 +34,25 @@ def around(
                 else parameter.grad is not None and torch.equal(parameter.grad, grad)
             )
             changed |= set() if kept else {"gradients"}
-            changed |= {"requires_grad"} if parameter.requires_grad is frozen else set()
         changed |= (
             {"weights"} if any(not torch.equal(x, weights[name]) for name, x in bert.state_dict().items()) else set()
         )
-        changed |= {"mode"} if any(part.training is not training for part in bert.modules()) else set()
+        changed |= set(other_switches(bert, training, frozen))
     return sorted(changed)
+
+
+def ready(bert: nn.Module, training: bool, frozen: bool) -> None:
+    """Give bert a mode, and every second parameter a gradient from before."""
+    bert.train(training)
+    for i, parameter in enumerate(bert.parameters()):
+        parameter.requires_grad_(not frozen)
+        parameter.grad = torch.full_like(parameter, 0.5) if i % 2 else None
+
+
+def other_switches(bert: nn.Module, training: bool, frozen: bool) -> list[str]:
+    """Which of "mode" and "requires_grad" are no longer as `ready` has set them."""
+    changed = ["requires_grad"] if any(parameter.requires_grad is frozen for parameter in bert.parameters()) else []
+    return changed + (["mode"] if any(part.training is not training for part in bert.modules()) else [])
 
 
 def trained_parts(

@@ -6,7 +6,7 @@ import torch
 from autograder.in_box.hw6_brief import briefly_pretrained
 from autograder.suites.hw6_pretraining.berts import lively, put_in
 from course_utils.checking.compare import check, same, tensor
-from course_utils.hw6.fine_tuning import around, seeded_alike, trained_parts, updates
+from course_utils.hw6.fine_tuning import other_switches, ready, seeded_alike, trained_parts, updates
 from course_utils.hw6.stories import CLS, MASK, SEP, SPECIAL_IDS
 
 SMALL = (15, 8, 2, 12, 1, 9)
@@ -55,8 +55,34 @@ def test_form(fine_tune, BERT, rng):
 def test_bert_is_not_changed(fine_tune, BERT, in_box, rng, frozen):
     """bert keeps weights, gradients, mode and requires_grad, in both modes."""
     examples, labels = _examples(rng)
-    changed = in_box(around, fine_tune, _bert(BERT, rng), examples, labels, 3, 3, frozen)
-    check(changed == [], f"fine_tune changed bert: {', '.join(map(str, changed))}")
+    for training in (True, False):
+        bert = _bert(BERT, rng)
+        answers = _answers(bert, examples[0])
+        in_box(ready, bert, training, frozen)
+        state, grads = bert.state_dict(), bert.grads()
+        fine_tune(bert, examples, labels, 3, steps=3)
+        changed = in_box(other_switches, bert, training, frozen)
+        changed += [what for what, before, after in (("weights", state, bert.state_dict()),
+                                                     ("gradients", grads, bert.grads())) if not _equal(before, after)]
+        check(changed == [], f"fine_tune changed bert: {', '.join(sorted(map(str, changed)))}")
+        for after, before in zip(_answers(bert, examples[0]), answers, strict=True):
+            same(after, before, "what bert answers after fine_tune (has it changed?)", atol=1e-5)
+
+
+def _answers(bert, ids):
+    """What the model says of these ids, in evaluation mode."""
+    bert.eval()
+    with torch.no_grad():
+        words, pair = bert(ids)
+    return words, pair
+
+
+def _equal(before, after):
+    """Whether two dicts of tensors, or of None, hold the same."""
+    return before.keys() == after.keys() and all(
+        value is other if value is None or other is None else torch.equal(value, other)
+        for value, other in zip(before.values(), after.values(), strict=True)
+    )
 
 
 @pytest.mark.weight(2)
