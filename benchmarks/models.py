@@ -24,6 +24,7 @@ from autograder.judge.local import reference_names
 
 B, N, D, H, FF, LAYERS, VOCAB = 16, 48, 128, 4, 512, 2, 300
 MAX_LEN = 256
+ATTENDED = ((16, 48, 56, 128, 4), (64, 12, 12, 96, 4), (16, 48, 56, 512, 8), (4, 128, 128, 256, 8))  # B, T, S, D, H
 
 
 def main() -> None:
@@ -49,12 +50,11 @@ def main() -> None:
 def pairs() -> dict[str, tuple[Callable[[], Any], Callable[[], Any]]]:
     """(ours, theirs) by name, each a forward and backward pass."""
     blocks, translation, vision = (_reference(name) for name in ("hw3_blocks", "hw4_translation", "hw5_vision"))
-    x, memory = torch.randn(B, N, D), torch.randn(B, N + 8, D)
+    memory = torch.randn(B, N + 8, D)
     padding = torch.arange(N + 8)[None] >= torch.randint(N // 2, N + 8, (B, 1))
     src, tgt = torch.randint(VOCAB, (B, N + 8)), torch.randint(VOCAB, (B, N))
     future = nn.Transformer.generate_square_subsequent_mask(N, dtype=torch.bool)
     layer: dict[str, Any] = {"batch_first": True, "norm_first": True, "activation": "gelu", "dropout": 0.0}
-    mha, their_mha = blocks.MultiHeadAttention(D, H), nn.MultiheadAttention(D, H, batch_first=True)
     encoder, their_encoder = blocks.EncoderLayer(D, H, FF), nn.TransformerEncoderLayer(D, H, FF, **layer)
     whole = translation.Transformer(VOCAB, VOCAB, D, H, FF, LAYERS)
     theirs = _TheirTransformer(nn.Transformer(D, H, LAYERS, LAYERS, FF, **layer), future)
@@ -62,10 +62,7 @@ def pairs() -> dict[str, tuple[Callable[[], Any], Callable[[], Any]]]:
     vit = vision.ViT(32, 4, 3, D, H, FF, LAYERS, 10, pool="gap")
     their_vit = _TheirViT(layer)
     return {
-        "MultiHeadAttention": (
-            lambda: _both(mha, mha(x, memory, memory, padding)[0]),
-            lambda: _both(their_mha, their_mha(x, memory, memory, padding, average_attn_weights=False)[0]),
-        ),
+        **{"attention, {1} x {2}, width {3}".format(*sizes): _attention(blocks, *sizes) for sizes in ATTENDED},
         "EncoderLayer": (
             lambda: _both(encoder, encoder(memory, padding)),
             lambda: _both(their_encoder, their_encoder(memory, src_key_padding_mask=padding)),
@@ -76,6 +73,19 @@ def pairs() -> dict[str, tuple[Callable[[], Any], Callable[[], Any]]]:
         ),
         "ViT": (lambda: _both(vit, vit(images)), lambda: _both(their_vit, their_vit(images))),
     }
+
+
+def _attention(
+    blocks: SimpleNamespace, batch: int, T: int, S: int, d: int, heads: int
+) -> tuple[Callable[[], Any], Callable[[], Any]]:
+    """`MultiHeadAttention` and torch's module, T queries over S keys with padding; both give the weights."""
+    x, memory = torch.randn(batch, T, d), torch.randn(batch, S, d)
+    padding = torch.arange(S)[None] >= torch.randint(S // 2, S, (batch, 1))
+    ours, theirs = blocks.MultiHeadAttention(d, heads), nn.MultiheadAttention(d, heads, batch_first=True)
+    return (
+        lambda: _both(ours, ours(x, memory, memory, padding)[0]),
+        lambda: _both(theirs, theirs(x, memory, memory, padding, average_attn_weights=False)[0]),
+    )
 
 
 class _TheirTransformer(nn.Module):

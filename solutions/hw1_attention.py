@@ -134,10 +134,10 @@ grader = Grader("hw1_attention")
 def softargmax(scores: Tensor, beta: float = 1.0, dim: int = -1) -> Tensor:
     """Softmax of beta * scores along dim, same shape and dtype; a slice that is all -inf gives zeros."""
     # BEGIN SOLUTION
-    blocked = scores == -math.inf
-    z = scores if beta == 1 else beta * scores
-    z = z.masked_fill(blocked, torch.finfo(z.dtype).min)  # 0 * inf is NaN, and goes here
-    return torch.softmax(z, dim).masked_fill(blocked, 0.0)  # softmax subtracts the maximum: no overflow
+    z = scores if beta == 1 else (beta * scores).masked_fill(scores == -math.inf, -math.inf)  # 0 * inf is NaN
+    lowest = torch.finfo(z.dtype).min  # the score of one more choice, which takes all where the others are blocked
+    z = F.pad(z.movedim(dim, -1), (0, 1), value=lowest)
+    return torch.softmax(z, -1)[..., :-1].movedim(-1, dim)  # softmax subtracts the maximum: no overflow
     # END SOLUTION
 
 

@@ -81,3 +81,11 @@ class _Softargmax(torch.autograd.Function):
 
 def softargmax(scores, beta=1.0, dim=-1):
     return _Softargmax.apply(scores, beta, dim)
+
+
+# %% lowest-number-for-blocked
+"""The lowest number of the dtype in the place of -inf, and blocked weights set to zero after the softmax."""
+def softargmax(scores, beta=1.0, dim=-1):
+    blocked = scores == -math.inf
+    z = (beta * scores).masked_fill(blocked, torch.finfo(scores.dtype).min)
+    return torch.softmax(z, dim).masked_fill(blocked, 0.0)
