@@ -19,6 +19,7 @@ from torch import nn
 from course_utils.data import Pair
 from course_utils.data.everyday_splits import TESTS, held_out_sentences, training_pairs
 from course_utils.data.everyday_words import vocabularies as everyday_vocabularies
+from course_utils.hw4.decoding_weights import lively_weights
 from course_utils.hw4.translation import (
     CHECKPOINT,
     MAX_CHECKPOINT,
@@ -30,7 +31,7 @@ from course_utils.hw4.translation import (
     WordList,
     corpus,
 )
-from course_utils.notebook.checkpoints import CheckpointError, load_checkpoint
+from course_utils.notebook.checkpoints import CheckpointError, CheckpointForm, load_checkpoint
 from course_utils.notebook.training import fast
 
 SENTENCES = 40_000  # pairs to train on
@@ -122,6 +123,12 @@ def numbers() -> TranslationTask:
 
 
 TASKS: dict[str, Callable[[], TranslationTask]] = {"sentences": sentences, "numbers": numbers}
+
+
+def checkpoint_form() -> CheckpointForm:
+    """What is read of the checkpoint that is handed in."""
+    weights = lively_weights(0, *map(len, everyday_vocabularies()), **SENTENCE_SIZES)
+    return CheckpointForm({name: tuple(value.shape) for name, value in weights.items()}, MAX_CHECKPOINT)
 
 
 def load_model(make_model: Callable[..., nn.Module], path: str | Path = CHECKPOINT) -> nn.Module:

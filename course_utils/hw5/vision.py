@@ -18,7 +18,8 @@ from safetensors import safe_open
 from torch import Tensor, nn
 
 from course_utils.data import Images, cifar10, mnist5k, read_idx
-from course_utils.notebook.checkpoints import CheckpointError, load_checkpoint
+from course_utils.instruments.torch_match import encoder_layer_state
+from course_utils.notebook.checkpoints import CheckpointError, CheckpointForm, load_checkpoint
 from course_utils.notebook.training import Loader, loader
 
 SIZES = {"image_size": 28, "patch": 4, "channels": 1, "d_model": 64, "n_heads": 4, "d_ff": 128, "n_layers": 3}
@@ -185,6 +186,17 @@ def evaluate_marked(
 
 
 # A checkpoint that was handed in
+
+
+def checkpoint_form() -> CheckpointForm:
+    """What is read of the checkpoint that is handed in, whichever pool it has."""
+    D, sides, patch = SIZES["d_model"], SIZES["image_size"] // SIZES["patch"], SIZES["channels"] * SIZES["patch"] ** 2
+    layer = encoder_layer_state(nn.TransformerEncoderLayer(D, SIZES["n_heads"], SIZES["d_ff"], device="meta"))
+    shapes = {"positions": (1, sides**2, D), "embed.proj.weight": (D, patch), "embed.proj.bias": (D,)}
+    for i in range(SIZES["n_layers"]):
+        shapes |= {f"layers.{i}.{name}": tuple(value.shape) for name, value in layer.items()}
+    shapes |= {"norm.weight": (D,), "norm.bias": (D,), "head.weight": (SIZES["n_classes"], D)}
+    return CheckpointForm(shapes | {"head.bias": (SIZES["n_classes"],)}, LARGEST)
 
 
 def load_model(make: Callable[..., nn.Module], path: str | Path = CHECKPOINT) -> nn.Module:

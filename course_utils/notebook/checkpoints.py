@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,14 @@ OPTIMIZER, RANDOM = "optimizer/", "random/"
 
 class CheckpointError(ValueError):
     """A checkpoint that cannot be used; the message says why and what to do."""
+
+
+@dataclass(frozen=True)
+class CheckpointForm:
+    """What a model that is handed in must have: the shape of every weight that graders read, and no more bytes."""
+
+    shapes: Mapping[str, tuple[int, ...]]
+    largest: int
 
 
 def save_checkpoint(
@@ -143,17 +152,24 @@ def _fit(
             weights[first] = weights[name]
         if name in weights and not _same(weights[name], weights[first]):
             raise CheckpointError(f"{path} has two different tensors for {first} and {name}, which this model shares")
-    faults = [f"it has no {name}" for name in state if name not in weights]
-    faults += [f"the model has no {name}" for name in weights if name not in state]
-    faults += [
-        f"{name} is {list(weights[name].shape)} there and {list(tensor.shape)} in the model"
-        for name, tensor in state.items()
-        if name in weights and weights[name].shape != tensor.shape
-    ]
-    if faults:
-        more = f" and {len(faults) - 3} more" if len(faults) > 3 else ""
-        raise CheckpointError(f"{path} does not fit this model: {'; '.join(faults[:3])}{more}")
+    wanted, there = ({name: tuple(tensor.shape) for name, tensor in some.items()} for some in (state, weights))
+    if faults := [*misfits(there, wanted), *(f"the model has no {name}" for name in weights if name not in state)]:
+        raise CheckpointError(f"{path} does not fit this model: {first_of(faults)}")
     return weights
+
+
+def misfits(there: Mapping[str, tuple[int, ...]], wanted: Mapping[str, tuple[int, ...]]) -> list[str]:
+    """What a file lacks of the wanted weights, or has in another shape."""
+    return [f"it has no {name}" for name in wanted if name not in there] + [
+        f"{name} is {list(there[name])} there and {list(shape)} in the model"
+        for name, shape in wanted.items()
+        if there.get(name, shape) != shape
+    ]
+
+
+def first_of(faults: list[str]) -> str:
+    """Three of them, and how many more there are."""
+    return "; ".join(faults[:3]) + (f" and {len(faults) - 3} more" if len(faults) > 3 else "")
 
 
 def _same(a: Tensor, b: Tensor) -> bool:

@@ -74,7 +74,8 @@ class Original:
     def checkpoint(self) -> str:
         """The trained model that its text asks to hand in, or an empty string."""
         file = f"{self.name}.safetensors"
-        return file if any(file in cell.source for cell in self.notebook.cells) else ""
+        asked = re.compile(rf"hand in\b[^.]*`{file}`", re.IGNORECASE)
+        return file if any(asked.search(cell.source) for cell in self.notebook.cells) else ""
 
 
 def original_of(name: str, folder: Path) -> Original:
