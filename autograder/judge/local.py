@@ -5,9 +5,10 @@ from __future__ import annotations
 import io
 import os
 import traceback
+from collections.abc import Mapping
 from contextlib import redirect_stdout
 from dataclasses import asdict
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
 from autograder.box.channel import LoopbackChannel
@@ -33,11 +34,14 @@ def sit_locally(submission: Submission, relay: Relay | None = None) -> Sitting:
     return Sitting(student, channel.close)
 
 
-def reference_names(homework: Homework) -> SimpleNamespace:
-    """The reference's own objects, called directly: what answers are compared with."""
+def reference_names(homework: Homework, pastes: Mapping[str, str] = MappingProxyType({})) -> SimpleNamespace:
+    """The reference's own objects, called directly: what answers are compared with.
+
+    With pastes, as `reference_submission` takes them, they are those of another answer.
+    """
     namespace: dict[str, Any] = {"__name__": f"reference_{homework.name}"}
     with redirect_stdout(io.StringIO()):
-        for cell in reference_submission(homework).cells:
+        for cell in reference_submission(homework, pastes).cells:
             file = f"<{homework.name} {cell.id}>"
             try:
                 exec(compile(cell.source, file, "exec"), namespace)
