@@ -20,7 +20,7 @@ import traceback
 import types
 import warnings
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -35,6 +35,7 @@ from autograder.box.peers import Peer
 from autograder.box.printed import Capture
 from autograder.box.protocol import Function, Handle, Kept, Name, ProtocolError
 from autograder.box.settings import Defaults, NoGpu, without_gpu
+from course_utils.explain.error_words import shapes_on
 
 MAX_OUTPUT = 64 * 1024  # bytes printed by one cell or call that are kept
 MAX_GRAPHS = 2048
@@ -328,10 +329,11 @@ class Server:
         except BaseException:  # the student's own __str__
             text = ""
         cell, line = None, None
+        around: Mapping[str, Any] = {}
         for frame, number in traceback.walk_tb(error.__traceback__):
             filename = frame.f_code.co_filename
             if filename in self._cells:
-                cell, line = filename, number
+                cell, line, around = filename, number, frame.f_locals
         if isinstance(error, SyntaxError) and error.filename in self._cells:
             cell, line, text = error.filename, error.lineno, str(error.msg)
         source = linecache.getline(cell, line or 0).strip()[:200] if cell is not None else ""
@@ -351,6 +353,7 @@ class Server:
             "cell": None if cell is None else self._cells[cell],
             "line": line,
             "source": source,
+            "shapes": shapes_on(source, around),
         }
 
 

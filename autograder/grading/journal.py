@@ -222,8 +222,9 @@ def _assumptions(record: dict[str, Any]) -> tuple[Assumption, ...]:
 
 
 def _case(record: dict[str, Any]) -> CaseResult:
-    fields = {name: record[name] for name in CaseResult.__dataclass_fields__ if name != "again"}
-    told = {"helped": tuple(record["helped"]), "again": tuple(record.get("again", ()))}
+    fields = {name: record[name] for name in CaseResult.__dataclass_fields__ if name not in ("again", "taught")}
+    told: dict[str, Any] = {"helped": tuple(record["helped"]), "again": tuple(record.get("again", ()))}
+    told["taught"] = record.get("taught", "")
     return CaseResult(**fields | {"verdict": Verdict(record["verdict"]), **told})
 
 

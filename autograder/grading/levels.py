@@ -1,6 +1,8 @@
 """How much a feedback page tells of hidden cases. Public cases always show everything: students have them anyway.
 
 What a hidden case expected, and any text out of a hidden call, would give its inputs away to whoever can still hand in.
+Told are sentences of ours without values: how wrong numbers follow from the right ones
+(`course_utils.checking.relations`), and what a test says word for word whatever it has met.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from datetime import datetime
 from autograder.grading.late import read_due
 from autograder.judge.results import PARTS, CaseResult, QuestionResult
 from autograder.judge.verdicts import Verdict
+from course_utils.explain.sentences import whole
 
 FULL, TEACHING, VERDICTS = "full", "teaching", "verdicts"
 LEVELS = (FULL, TEACHING, VERDICTS)
@@ -50,7 +53,9 @@ def told(case: CaseResult, level: str, together: float = 1.0) -> tuple[str, str]
         return str(case.verdict), case.message
     if level == VERDICTS:
         return str(Verdict.PASSED if case.verdict is Verdict.PASSED else Verdict.FAILED), ""
-    return str(case.verdict), case.message if case.helped else OURS[case.verdict]  # helped: in the judge's own words
+    if case.helped:  # in the judge's own words
+        return str(case.verdict), case.message
+    return str(case.verdict), " ".join(map(whole, filter(None, [OURS[case.verdict], case.taught])))
 
 
 def of_those_tried_again(result: QuestionResult) -> str | None:

@@ -6,18 +6,20 @@ student sits the exam at the moment. pytest itself does fixtures, parametrisatio
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import importlib
 import importlib.util
 import inspect
 import os
+import re
 import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -39,12 +41,14 @@ from autograder.judge.verdicts import Infrastructure, StudentFault, Verdict
 from autograder.judge.watch import watch
 from autograder.places import THE_COURSE, shown
 from course_utils.checking.compare import NotAnswered, Wrong
+from course_utils.explain.error_words import in_words
 
 PYTEST_ARGUMENTS = ["--import-mode=importlib", "--noconftest", "--assert=plain", "--strict-markers", "--capture=no"]
 PYTEST_ARGUMENTS += ["-p", "no:cacheprovider", "-p", "no:terminal", "-p", "no:faulthandler", "-p", "no:logging"]
 MAX_MESSAGE = 2_000
 MEASURES = "measures.py"  # beside the suites: the course's own instruments, as the judge reads them
 LATE = ("torch.fx.experimental.symbolic_shapes", "torch._dynamo")  # by gradients, and by counts of work
+EXPECTED = re.compile(r"\d[.,]?\d")  # a number that may be what a hidden case expects
 STAFF_FIXTURES = ("rng", "reference", "student", "anew", "in_box", "watch")
 
 
@@ -65,12 +69,16 @@ class Case:
 
 @dataclass(frozen=True)
 class Ruling:
-    """A verdict, the sentence for the student, the mistake that a test names, and a word for staff."""
+    """A verdict, the sentence for the student, the mistake that a test names, a word for staff, and what is ours alone.
+
+    `taught` is as much of the message as holds no value: the same words, whoever is told them.
+    """
 
     verdict: Verdict
     message: str = ""
     mistake: str | None = None
     detail: str = ""
+    taught: str = ""
 
 
 class Exam:
@@ -141,6 +149,7 @@ class Exam:
             seed=seed,
             seconds=seconds,
             detail=ruling.detail,
+            taught=ruling.taught,
         )
 
     def _collect(self) -> Iterator[pytest.Function]:
@@ -228,16 +237,29 @@ def _judge(raised: BaseException | None, suite: Path) -> Ruling:
         case NotAnswered():
             return Ruling(Verdict.NOT_ANSWERED, "not answered yet", detail=raised.message)
         case Wrong():
-            return Ruling(Verdict.FAILED, _short(str(raised)), raised.mistake)
+            taught = raised.relation or (raised.message if raised.message in fixed_sentences(suite) else "")
+            return Ruling(Verdict.FAILED, _short(str(raised)), raised.mistake, taught=taught)
         case StudentFault():
-            return Ruling(raised.verdict, str(raised))
+            return Ruling(raised.verdict, str(raised), taught=getattr(raised, "words", ""))
         case Infrastructure():
             return Ruling(Verdict.INFRASTRUCTURE, str(raised))
         case MemoryError() | RuntimeError() if _out_of_memory(raised):
             return Ruling(Verdict.INFRASTRUCTURE, "the judge ran out of memory over what your code gave back")
         case _:
             detail = "".join(traceback.format_exception(raised)[-3:]) + _stumbled(raised, suite)
-            return Ruling(Verdict.FAILED, "the check could not work with what your code gave back", detail=detail)
+            words = in_words(str(raised))
+            told = ". ".join(filter(None, ["the check could not work with what your code gave back", words]))
+            return Ruling(Verdict.FAILED, told, detail=detail, taught=words)
+
+
+@cache
+def fixed_sentences(suite: Path) -> frozenset[str]:
+    """The texts that stand in a suite's hidden files as they are told, and name no number that a case could expect."""
+    files = sorted(suite.glob("hidden/test_*.py"))
+    nodes = [node for path in files for node in ast.walk(ast.parse(path.read_text()))]
+    parts = {id(part) for node in nodes if isinstance(node, ast.JoinedStr) for part in node.values}
+    texts = [node.value for node in nodes if isinstance(node, ast.Constant) and id(node) not in parts]
+    return frozenset(text for text in texts if isinstance(text, str) and not EXPECTED.search(text))
 
 
 def _out_of_memory(raised: BaseException) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 from autograder.box.channel import NO_ANSWER
 from autograder.judge.verdicts import StudentCrash, StudentError, StudentMemory
 from course_utils.checking.compare import NotAnswered
+from course_utils.explain.error_words import in_words
 
 MAX_MESSAGE = 400
 _REFUSED = {  # what the system says where the box refuses something: what the box does not allow
@@ -21,11 +22,15 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u206
 
 
 class StudentRaised(StudentError):
-    """An exception of the student's code: `type_names` are the names of its class and of that class's bases."""
+    """An exception of the student's code: `type_names` are the names of its class and of that class's bases.
 
-    def __init__(self, message: str, type_names: tuple[str, ...] = ()) -> None:
+    `words` say what it means, in a sentence of ours.
+    """
+
+    def __init__(self, message: str, type_names: tuple[str, ...] = (), words: str = "") -> None:
         super().__init__(message)
         self.type_names = type_names
+        self.words = words
 
     @property
     def type_name(self) -> str:
@@ -35,8 +40,8 @@ class StudentRaised(StudentError):
 
 def as_exception(error: Any) -> Exception:
     """The exception that a test sees for an error which the box reports; nothing in the report is trusted."""
-    fields = ("kind", "types", "message", "cell", "line", "source")
-    kind, types, message, cell, line, source = (checked(error, dict).get(field) for field in fields)
+    fields = ("kind", "types", "message", "cell", "line", "source", "shapes")
+    kind, types, message, cell, line, source, shapes = (checked(error, dict).get(field) for field in fields)
     names = tuple(one_line(name)[:80] for name in types if type(name) is str) if type(types) is list else ()
     text = one_line(message) if type(message) is str else ""
     if kind in ("missing", "stub"):
@@ -51,7 +56,10 @@ def as_exception(error: Any) -> Exception:
         where += f": `{one_line(source, own=True)}`)" if type(source) is str and source else ")"
     where += next((f". The box allows {rule}." for words, rule in _REFUSED.items() if words in text), "")
     head = names[0] if names else "Exception"
-    return StudentRaised(f"{head}: {text}{where}" if text else f"{head}{where}", names)
+    words = in_words(text, source if type(source) is str else "")
+    told = [f"{head}: {text}{where}" if text else f"{head}{where}", words]
+    told += [f"On that line {one_line(shapes)}"] if words and type(shapes) is str and shapes else []
+    return StudentRaised(". ".join(part.removesuffix(".") for part in told if part), names, words)
 
 
 def printable(text: str) -> str:

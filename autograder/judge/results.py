@@ -27,6 +27,7 @@ class CaseResult:
     detail: str = ""  # for staff: what the test itself stumbled over
     helped: tuple[str, ...] = ()  # earlier questions whose reference answers stood in for the student's
     again: tuple[str, ...] = ()  # the same where it was tried again, whatever came out: such cases count together
+    taught: str = ""  # as much of the message as is ours alone and holds no value: told at every level but verdicts
 
     def to_json(self) -> dict[str, Any]:
         """The record as plain data."""

@@ -24,7 +24,7 @@ def same_or_because(got: Any, expected: Any, what: str, causes: Mapping[str, Any
         fitting = [cause for cause, value in causes.items() if _equals(got, value) and not _equals(expected, value)]
         if len(fitting) != 1:
             raise
-        raise Wrong(f"{wrong.message}. Likely cause: {fitting[0]}.", wrong.mistake) from None
+        raise Wrong(wrong.plain, wrong.mistake, f"Likely cause: {fitting[0]}.") from None
 
 
 def _equals(got: Any, value: Any) -> bool:

@@ -95,7 +95,7 @@ def check_line(
             fitting = [told for told, formula in (causes or {}).items() if _led(formula, letters, got, truth)]
             if len(fitting) != 1:
                 raise
-            raise Wrong(f"{wrong.message}. Likely cause: {fitting[0]}.", wrong.mistake) from None
+            raise Wrong(wrong.plain, wrong.mistake, f"Likely cause: {fitting[0]}.") from None
 
 
 def check_tie(

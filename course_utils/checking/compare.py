@@ -6,11 +6,14 @@ import math
 import numbers
 import re
 import sys
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from course_utils.checking.pairs import first_of
+from course_utils.checking.relation_forms import of_lists, of_sets, of_shape, of_shapes, of_words
+from course_utils.checking.relations import of_nan, relation
 from course_utils.checking.wrong import NotAnswered as NotAnswered
 from course_utils.checking.wrong import Wrong as Wrong
 
@@ -72,7 +75,8 @@ def array(got: Any, what: str, shape: Sequence[int] | None = None, dtype: Any = 
 
 def _check_array(value: Array, what: str, shape: Sequence[int] | None, dtype: str | None) -> None:
     if shape is not None and tuple(value.shape) != tuple(shape):
-        raise Wrong(f"{_verb(what, 'has', 'have')} shape {_shape(value)}, expected {list(shape)}")
+        told = f"{_verb(what, 'has', 'have')} shape {_shape(value)}, expected {list(shape)}"
+        raise Wrong(told, relation=first_of(of_shape(value.shape, shape)))
     if dtype is not None and _dtype(value.dtype) != dtype:
         raise Wrong(_dtype_message(value, dtype, what))
 
@@ -109,7 +113,7 @@ def same_as_yours(got: Any, own: Any, what: str, against: str, **how: Any) -> No
     try:
         same(got, own, what, **how)
     except Wrong as wrong:
-        raise Wrong(wrong.message.replace(", expected ", f", and {against} ", 1), wrong.mistake) from None
+        raise Wrong(wrong.plain.replace(", expected ", f", and {against} ", 1), wrong.mistake) from None
 
 
 def _same_mapping(got: Any, expected: Mapping[Any, Any], what: str, *how: Any) -> None:
@@ -125,9 +129,24 @@ def _same_sequence(got: Any, expected: Sequence[Any], what: str, *how: Any) -> N
     if not isinstance(got, (list, tuple)):
         raise Wrong(f"{_describe(got, what)}, expected a {type(expected).__name__} of {len(expected)}")
     if len(got) != len(expected):
-        raise Wrong(f"{_verb(what, 'has', 'have')} length {len(got)}, expected {len(expected)}")
+        told = f"{_verb(what, 'has', 'have')} length {len(got)}, expected {len(expected)}"
+        raise Wrong(told, relation=first_of(of_lists(got, expected)))
     for i, value in enumerate(expected):
-        same(got[i], value, f"{what}[{i}]", *how)
+        try:
+            same(got[i], value, f"{what}[{i}]", *how)
+        except Wrong as wrong:
+            if wrong.relation or not (of_all := _relation_of_lists(got, expected)):
+                raise
+            raise Wrong(wrong.message, wrong.mistake, of_all) from None
+
+
+def _relation_of_lists(got: Sequence[Any], expected: Sequence[Any]) -> str:
+    """What two lists of one length have to do with each other, as numbers or item by item."""
+    if len(expected) > 1 and all(_is_number(_plain(value)) for value in [*got, *expected]):
+        have, want = (np.array([float(_plain(value)) for value in values]) for values in (got, expected))
+        if told := relation(have, want, *TOLERANCES["float64"]):
+            return told
+    return first_of(of_lists(got, expected))
 
 
 def _same_exactly(got: Any, expected: Any, what: str) -> None:
@@ -136,7 +155,12 @@ def _same_exactly(got: Any, expected: Any, what: str) -> None:
     else:
         equal = type(got) is type(expected) and got == expected
     if not equal:
-        raise Wrong(f"{_describe(got, what)}, expected {_brief(expected)}")
+        of_kind: Iterator[str] = iter(())
+        if isinstance(expected, Set) and isinstance(got, Set):
+            of_kind = of_sets(got, expected)
+        elif isinstance(expected, str) and isinstance(got, str):
+            of_kind = of_words(got, expected)
+        raise Wrong(f"{_describe(got, what)}, expected {_brief(expected)}", relation=first_of(of_kind))
 
 
 def _same_numbers(got: Any, expected: Any, what: str, rtol: float | None, atol: float | None, dtype: bool) -> None:
@@ -146,23 +170,27 @@ def _same_numbers(got: Any, expected: Any, what: str, rtol: float | None, atol: 
             raise Wrong(f"{_describe(got, what)}, expected {_a(want)} of shape {_shape(want)}")
         number(got, what)
     have = _as_array(got)
+    # the student's own dtype loosens it to float32's at most
+    default = max(_tolerance(want), min(_tolerance(have), TOLERANCES["float32"]))
+    rtol, atol = default[0] if rtol is None else rtol, default[1] if atol is None else atol
     if tuple(have.shape) != tuple(want.shape):
-        raise Wrong(f"{_verb(what, 'has', 'have')} shape {_shape(have)}, expected {_shape(want)}")
+        told = f"{_verb(what, 'has', 'have')} shape {_shape(have)}, expected {_shape(want)}"
+        forms = of_shapes(_values(have), _values(want), lambda a, b: bool(np.allclose(a, b, rtol, atol)))
+        raise Wrong(told, relation=first_of(forms))
     typed = _is_array(got) and (_is_tensor(expected) or isinstance(expected, np.ndarray) and not _is_tensor(got))
     if dtype and typed and _dtype(have.dtype) != _dtype(want.dtype):
         raise Wrong(_dtype_message(have, _dtype(want.dtype), what))
     if _dtype(have.dtype).startswith("complex"):
         raise Wrong(f"{_verb(what, 'is', 'are')} complex, expected real numbers")
-    # the student's own dtype loosens it to float32's at most
-    default = max(_tolerance(want), min(_tolerance(have), TOLERANCES["float32"]))
-    _compare(have, want, what, default[0] if rtol is None else rtol, default[1] if atol is None else atol)
+    _compare(have, want, what, rtol, atol)
 
 
 def _compare(have: Array, want: Array, what: str, rtol: float, atol: float) -> None:
     a, b = _values(have), _values(want)
     if np.isnan(a).any():
         where = _first(np.isnan(a))
-        raise Wrong(f"{_verb(what, 'has', 'have')} NaN at index {where}" if where else f"{what} is NaN")
+        told = f"{_verb(what, 'has', 'have')} NaN at index {where}" if where else f"{what} is NaN"
+        raise Wrong(told, relation=of_nan(a, b))
     with np.errstate(invalid="ignore"):  # an infinity minus itself
         gap = np.abs(a - b)
         close = np.where(np.isinf(a) | np.isinf(b), a == b, gap <= atol + rtol * np.abs(b))
@@ -170,12 +198,14 @@ def _compare(have: Array, want: Array, what: str, rtol: float, atol: float) -> N
         return
     where = _first(~close)
     x, y = _digits(have[tuple(where)].item(), want[tuple(where)].item())
+    related = relation(a, b, rtol, atol, bools="bool" in _dtype(have.dtype) and "bool" in _dtype(want.dtype))
     if not where:
-        raise Wrong(f"{what} is {x}, expected {y}")
+        raise Wrong(f"{what} is {x}, expected {y}", relation=related)
     wrong, worst = int((~close).sum()), float(np.nan_to_num(gap[~close], nan=0.0, posinf=math.inf).max())
     raise Wrong(
         f"{what}: at index {where} you have {x}, expected {y} ({wrong} of {close.size} entries "
-        f"{'differs' if wrong == 1 else 'differ'}, largest difference {worst:.4g})"
+        f"{'differs' if wrong == 1 else 'differ'}, largest difference {worst:.4g})",
+        relation=related,
     )
 
 

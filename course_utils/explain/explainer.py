@@ -13,11 +13,13 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
+from types import FrameType
 from typing import Any, Literal
 
 import numpy as np
 
 from course_utils.checking.wrong import NotAnswered, Wrong
+from course_utils.explain.error_words import in_words, shapes_on
 from course_utils.explain.fingerprints import Fingerprint, run_probe
 from course_utils.explain.naming import diagnose
 from course_utils.explain.outcomes import CheckOutcome, Status
@@ -196,18 +198,20 @@ def _explain(error: Exception, env: Mapping[str, Any]) -> tuple[Status, str]:
     text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     text = text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
     if place is None:
-        return "error", f"the check could not work with what your code returned: {text}"
-    code = linecache.getline(*place).strip()
-    return "error", f"your code raised {text} (line {place[1]} of your cell{f': {code}' if code else ''})"
+        told = [f"the check could not work with what your code returned: {text}", in_words(str(error))]
+        return "error", ". ".join(filter(None, told))
+    frame, line = place
+    code = linecache.getline(frame.f_code.co_filename, line).strip()
+    words, shapes = in_words(str(error), code), shapes_on(code, frame.f_locals)
+    told = [f"your code raised {text} (line {line} of your cell{f': {code}' if code else ''})"]
+    told += [words] if words else []
+    told += [f"On that line {shapes}"] if words and shapes else []
+    return "error", ". ".join(told)
 
 
-def _student_frame(error: Exception, env: Mapping[str, Any]) -> tuple[str, int] | None:
-    """File and line of the innermost frame of the traceback that runs the notebook's own code."""
-    found = [
-        (frame.f_code.co_filename, line)
-        for frame, line in traceback.walk_tb(error.__traceback__)
-        if frame.f_globals is env
-    ]
+def _student_frame(error: Exception, env: Mapping[str, Any]) -> tuple[FrameType, int] | None:
+    """The innermost frame of the traceback that runs the notebook's own code, and its line."""
+    found = [(frame, line) for frame, line in traceback.walk_tb(error.__traceback__) if frame.f_globals is env]
     return found[-1] if found else None
 
 

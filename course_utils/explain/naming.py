@@ -31,7 +31,8 @@ def diagnose(
     The best fit answers with values of its own rather than errors alone, has the most prints that match, then the
     fewest of its own that do not, then is among those that a failed check has `named`, then comes first. A mistake that
     fits neither most of its prints nor ENOUGH of them is not named: at one place many mistakes look alike. One that
-    itself fails none of the `failed` checks explains none of them, and is not named either.
+    itself fails none of the `failed` checks explains none of them, and is not named either; nor is one for which little
+    speaks, a single print or words alone, unless it fails half of them.
     """
     best: tuple[Mistake, list[str]] | None = None
     best_score = (False, 0, 0, False)
@@ -53,6 +54,8 @@ def diagnose(
                 pair = [Found(one, _exact(student, one, other)) for one, other in ((first, second), (second, first))]
                 if all(found.exact for found in pair):
                     return pair
+    if first.fails and 2 * len(left) > len(failed) and _says_little(first, best[1]):
+        return []
     return [Found(first, _exact(student, first))]
 
 
@@ -69,6 +72,11 @@ def _exact(student: Mapping[str, Fingerprint], mistake: Mistake, other: Mistake 
     own = [name for name in mistake.prints if other is None or name not in other.prints]
     fits = all(name in student and mistake.prints[name].fits(student[name]) for name in own)
     return fits and bool(_values(mistake, own))
+
+
+def _says_little(mistake: Mistake, hits: Sequence[str]) -> bool:
+    """Whether many other answers may give the same: one print, or a yes, a word or an error each."""
+    return len(hits) == 1 or not any(mistake.prints[name].kind == "shape" for name in hits)
 
 
 def _values(mistake: Mistake, probes: Iterable[str]) -> list[str]:

@@ -344,3 +344,19 @@ print(grader.check("q1_1"), grader.check_all(), grader.export(), "otter" in sys.
     )
     assert found.stdout == "None None None False\n", found.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_error_of_torch_is_told_in_a_sentence_with_the_shapes_that_met_on_the_line(notebook):
+    report = notebook("""
+        def double(x):
+            w = torch.ones(3, 4)
+            return w @ w
+    """)
+    message = report.outcomes[0].message
+    assert "(line 4 of your cell: return w @ w). In a matrix product" in message
+    assert message.endswith("On that line `w` is [3, 4]")
+
+
+def test_an_error_that_the_students_own_line_raises_is_left_in_its_own_words(notebook):
+    report = notebook("def double(x):\n    raise IndexError('index out of range in self')\n")
+    assert report.outcomes[0].message.endswith("raise IndexError('index out of range in self'))")

@@ -5,7 +5,7 @@ import math
 import torch
 
 from course_utils.checking.beside import run_beside
-from course_utils.checking.compare import Wrong, check, same, tensor
+from course_utils.checking.compare import Wrong, check, same, same_as_yours, tensor
 from course_utils.explain.fingerprints import precision
 from course_utils.instruments.calls import call_with_views
 from course_utils.instruments.work import functions_called
@@ -45,7 +45,7 @@ def test_padding(attention, rng):
     check((weights[1, :, 3:] == 0).all(), "a padded key has weight")
     same(weights.sum(-1), torch.ones(2, 3, dtype=F64), "the sum of the weights over the keys")
     short, _ = _run(attention, q[1:], k[1:, :3], v[1:, :3])
-    same(out[1:], short, "the output of the padded row, against the same row without its padding")
+    same_as_yours(out[1:], short, "the output of the padded row", "without its padding")
 
 
 def test_causal(attention, rng):
@@ -173,7 +173,7 @@ def test_views(attention, rng):
         got = run_beside(call_with_views, attention, *heads)
     except Exception as error:
         raise Wrong("heads that were made by a transpose are refused: `reshape` takes them, `view` does not") from error
-    same(got[0], usual, "the output for heads that are views")
+    same_as_yours(got[0], usual, "the output for heads that are views", "for copies of them")
 
 
 def test_ruled_out_functions(attention, rng):

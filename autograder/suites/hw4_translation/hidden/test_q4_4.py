@@ -40,7 +40,7 @@ def _compare(noam_rate, step, d, warmup):
         fits = [cause for cause, value in causes.items()
                 if math.isclose(got, value, rel_tol=1e-4) and not math.isclose(expected, value, rel_tol=1e-4)]
         if len(fits) == 1:
-            raise Wrong(f"{wrong.message}. Likely cause: {fits[0]}.", wrong.mistake) from None
+            raise Wrong(wrong.plain, wrong.mistake, f"Likely cause: {fits[0]}.") from None
         raise
 
 

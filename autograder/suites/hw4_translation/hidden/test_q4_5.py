@@ -127,7 +127,7 @@ def _compare_move(moves, gradient, what):
             for cause, value in causes.items():
                 fits = torch.allclose(moves[name], value, rtol=1e-3, atol=1e-6)
                 if fits and not torch.allclose(value, expected, rtol=1e-3):
-                    raise Wrong(f"{wrong.message}. Likely cause: {cause}.") from None
+                    raise Wrong(wrong.plain, relation=f"Likely cause: {cause}.") from None
             raise
 
 
