@@ -13,7 +13,12 @@ def case_line(case: dict[str, Any]) -> str:
     if case["verdict"] == "passed":
         return f"[ok] {case['sentence']}{variation}"
     verdict = "" if case["verdict"] in ("failed", "error") else f"{case['verdict']}: "
-    return f"[--] {case['sentence']}{variation}\n     {verdict}{case['message']}\n     ({case['id']})"
+    return f"[--] {case['sentence']}{variation}\n     {verdict}{message(case)}\n     ({case['id']})"
+
+
+def message(case: dict[str, Any]) -> str:
+    """What came out, and the sentence without values that explains it, where there is one."""
+    return " ".join(filter(None, [case["message"], case.get("taught")]))
 
 
 def question_text(question: Question) -> str:

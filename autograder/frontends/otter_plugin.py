@@ -13,7 +13,7 @@ from otter.test_files import GradingResults
 from otter.test_files.abstract_test import TestCase, TestCaseResult, TestFile
 
 from autograder.frontends.judged import Judging
-from autograder.frontends.messages import hints
+from autograder.frontends.messages import hints, message
 from autograder.frontends.otter import LATE
 from autograder.grading.levels import level_by
 
@@ -99,5 +99,5 @@ def _name(case: dict[str, Any]) -> str:
 
 def _message(case: dict[str, Any]) -> str:
     if case["verdict"] in ("passed", "failed", "error"):
-        return str(case["message"] or case["verdict"])
-    return f"{case['verdict']}: {case['message']}"
+        return message(case) or str(case["verdict"])
+    return f"{case['verdict']}: {message(case)}"

@@ -11,7 +11,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, Template, select_autoescape
 
 from autograder.grading.journal import MISSING, VERSION, Outcome
-from autograder.grading.levels import FULL, TEACHING, of_those_tried_again, tells_mistake, told
+from autograder.grading.levels import FULL, TEACHING, of_those_tried_again, taught, tells_mistake, told
 from autograder.grading.seeds import seedless
 from autograder.homework import Homework
 from autograder.judge.results import QuestionResult, Report
@@ -82,6 +82,8 @@ def _question(result: QuestionResult, outcome: Outcome, homework: Homework, leve
     shown = {case.case: told(case, level, result.together) for case in result.cases}
     lost = [name for name, (verdict, _) in shown.items() if verdict != Verdict.PASSED]
     messages = dict(zip(lost, told_once(shown[name][1] for name in lost), strict=True))
+    sentences = {taught(case, level): case.case for case in reversed(result.cases)}  # each at its first case alone
+    first = {name: sentence for sentence, name in sentences.items()}
     return {
         "question": result.question,
         "title": homework.titles.get(result.question, ""),
@@ -111,6 +113,7 @@ def _question(result: QuestionResult, outcome: Outcome, homework: Homework, leve
                 "weight": case.weight,
                 "verdict": verdict,
                 "message": messages.get(case.case, message),
+                "taught": first.get(case.case, ""),
                 "credit": round(result.credit(case), 4),
                 "waived": asdict(result.waived[case.case]) if case.case in result.waived else None,
             }

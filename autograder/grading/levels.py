@@ -53,9 +53,13 @@ def told(case: CaseResult, level: str, together: float = 1.0) -> tuple[str, str]
         return str(case.verdict), case.message
     if level == VERDICTS:
         return str(Verdict.PASSED if case.verdict is Verdict.PASSED else Verdict.FAILED), ""
-    if case.helped:  # in the judge's own words
-        return str(case.verdict), case.message
-    return str(case.verdict), " ".join(map(whole, filter(None, [OURS[case.verdict], case.taught])))
+    return str(case.verdict), case.message if case.helped else OURS[case.verdict]  # helped: in the judge's own words
+
+
+def taught(case: CaseResult, level: str) -> str:
+    """The sentence without values that a student may read beside OURS of a hidden case."""
+    hidden = not (case.public or case.again or case.helped or case.verdict is Verdict.PASSED)
+    return whole(case.taught) if hidden and level == TEACHING else ""
 
 
 def of_those_tried_again(result: QuestionResult) -> str | None:

@@ -54,6 +54,7 @@ def of_slices(pair: Pair) -> Iterator[str]:
     if different(y) < 2:
         return
     axes = [axis for axis in reversed(range(y.ndim)) if y.shape[axis] >= LONG_ENOUGH]
+    yield from _of_places(pair)
     for axis in axes:
         name, others = axis_name(axis, y.ndim), y.size // y.shape[axis]
         with np.errstate(all="ignore"):
@@ -76,6 +77,22 @@ def of_slices(pair: Pair) -> Iterator[str]:
                 f"Along {axis_name(axis, y.ndim)} yours is as expected up to a factor and an added number, which are "
                 "others at each place of the other axes: another mean or another spread"
             )
+
+
+def _of_places(pair: Pair) -> Iterator[str]:
+    """Right up to a number or factor that depends on the place along one axis alone, as a bias or a gain does."""
+    x, y = pair.have, pair.want
+    for axis in reversed(range(y.ndim)):
+        n, others = y.shape[axis], tuple(a for a in range(y.ndim) if a != axis)
+        if n < 2 or not others or y.size < LONG_ENOUGH * n:
+            continue
+        told = f"that depends on the place along {axis_name(axis, y.ndim)} alone"
+        if pair.holds(y + (x - y).mean(others, keepdims=True), parameters=n):
+            yield f"Yours is as expected up to an added number {told}: look at a bias or a shift"
+        square = (y * y).sum(others, keepdims=True)
+        factor = (x * y).sum(others, keepdims=True) / np.where(square > 0, square, 1)
+        if pair.holds(y * factor, parameters=n):
+            yield f"Yours is as expected up to a factor {told}: look at a weight or a gain"
 
 
 def _scaled(x: np.ndarray, y: np.ndarray, axis: int) -> np.ndarray:

@@ -72,6 +72,7 @@ def test_pages_tell_no_hidden_value_until_it_is_asked_for_and_the_journal_keeps_
     assert "STOLEN" not in page and "PRINTED" not in page and expected not in page
     assert cases["test_half_of_anything"]["verdict"] == "error" and "half works for any number." in page
     assert cases["test_twice_of_anything"]["message"] == whole(OURS[Verdict.FAILED])
+    assert cases["test_twice_of_anything"]["taught"] == "Yours is 1.5 times the expected one everywhere."  # no value
     assert cases["test_twice_of_four"]["message"] == whole(journal(course, "thief/q9_1/test_twice_of_four"))  # public
     assert "Not x * 3." in page  # the named mistake teaches
 

@@ -204,6 +204,15 @@ def test_a_mistake_that_fails_none_of_the_failed_checks_is_not_named():
                          ["test_dropout"], unknown=error, dropped=3.0) == [("late", True)]  # fmt: skip
 
 
+def test_a_mistake_for_which_little_speaks_is_named_only_where_it_explains_half_of_what_failed():
+    known = [failing(mistake("float32-inside", digits="float32"), "test_digits")]
+    assert all_diagnosed(known, ["test_digits", "test_values"], digits="float32") == [("float32-inside", True)]
+    failed = ["test_digits", "test_values", "test_masks"]
+    assert all_diagnosed(known, failed, digits="float32") == []
+    telling = [failing(mistake("no-scale", plain=1.0, heads=2.0), "test_digits")]
+    assert all_diagnosed(telling, failed, plain=1.0, heads=2.0) == [("no-scale", True)]
+
+
 def test_a_mistake_is_exact_where_all_of_its_own_values_are_the_students_and_no_error_alone_is():
     known = [failing(mistake("no-scale", plain=1.0, masked=2.0, heads=3.0), "test_plain")]
     assert all_diagnosed(known, ["test_plain"], plain=1.0, masked=2.0, heads=3.0) == [("no-scale", True)]

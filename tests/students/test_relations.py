@@ -63,15 +63,17 @@ def changed(values, place, by):
         (SOFT**2 / (SOFT**2).sum(-1, keepdims=True), SOFT, "softmax of scores that are larger"),
         (np.exp(RIGHT), SOFT, "Along the last axis yours is as expected up to a factor"),
         (RIGHT, SOFT, "The expected ones are a softmax over the last axis of yours"),
+        (RIGHT + RIGHT[0, 0], RIGHT, "an added number that depends on the place along the last axis alone"),
+        (RIGHT * RIGHT[0, :, :1], RIGHT, "a factor that depends on the place along axis 1 alone"),
         (np.cumsum(RIGHT, 1), RIGHT, "running sums of the expected ones along axis 1"),
         (changed(RIGHT, np.s_[:, -1], np.cos), RIGHT, "differs only at the last place of axis 1"),
         (changed(RIGHT, np.s_[1], np.negative), RIGHT, "there yours has the other sign"),
         (
             np.where(np.tril(SQUARE), np.tril(SQUARE), 1e-3),
             np.tril(SQUARE),
-            "differs exactly where the expected ones are 0",
+            "differs exactly above the diagonal",
         ),
-        (np.where(RIGHT > 0, RIGHT, 1e-3), np.maximum(RIGHT, 0), "differs exactly where the expected ones are 0"),
+        (np.where(RIGHT > 0, RIGHT, -1.0), np.maximum(RIGHT, 0), "differs exactly where the expected ones are 0"),
         (~(RIGHT > 0), RIGHT > 0, "True and False are swapped everywhere"),
         (RIGHT > 1, RIGHT > 0, "Yours is True only where it should be"),
         (changed(RIGHT, np.s_[:, 0], lambda x: x * np.nan), RIGHT, "NaN only at the first place of axis 1"),
@@ -99,6 +101,7 @@ def test_a_relation_is_found_and_said_in_a_sentence(got, expected, sentence):
         (3.5, 1.3),
         (np.array([2.0, 4.0]), np.array([1.0, 2.0])),
         (np.array([0.5, 0.25]), np.array([0.25, 0.5])),
+        (np.arange(20.0, 32.0), np.arange(2.0, 14.0)),
         (np.array([[1, 0], [0, 1]]), np.array([[0, 1], [1, 0]])),
         (np.array([True, False]), np.array([False, True])),
     ],
@@ -134,6 +137,20 @@ def test_of_two_outputs_of_the_answer_itself_none_is_called_the_right_one():
     with pytest.raises(Wrong) as caught:
         same_as_yours(2 * RIGHT, RIGHT, "the output", "without the padding")
     assert "expected" not in caught.value.message and not caught.value.relation
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.sampled_from([0.0, 1.0, -1e300, 1e-300, 2.5, np.inf]), min_size=4, max_size=4), st.integers(0, 9))
+def test_odd_numbers_and_shapes_are_looked_at_without_an_error_or_a_warning(values, seed):
+    have, want = np.array(values), np.random.default_rng(seed).normal(size=4)
+    for shape in ((4,), (1, 4), (2, 2), (2, 1, 2), (1, 1, 2, 2, 1)):
+        with np.errstate(all="raise"):
+            relation(have.reshape(shape), want.reshape(shape), 1e-7, 1e-9)
+            relation(want.reshape(shape), have.reshape(shape), 1e-7, 1e-9)
+
+
+def test_a_loose_comparison_lets_no_rule_be_told():
+    assert told(2 * RIGHT, RIGHT, rtol=0.05) == told(2 * RIGHT, RIGHT, atol=0.1) == ""
 
 
 def test_large_arrays_are_not_looked_through():

@@ -60,8 +60,8 @@ def test_other_padding(AttentionSeq2Seq):
     before, _ = _run(model, src, tgt_in, padding)
     after, _ = _run(model, torch.where(padding, (src + 3) % VOCAB_SRC, src), tgt_in, padding)
     check(not before.equal(_run(model, (src + 3) % VOCAB_SRC, tgt_in, padding)[0]), "the source makes no difference")
-    same(after, before, "the logits after a change in the padding (is the encoder's last state one of padding?)",
-         **CLOSE)
+    same_as_yours(after, before, "the logits after a change in the padding (is the encoder's last state one of "
+                  "padding?)", "before it", **CLOSE)
 
 
 def test_no_look_ahead(AttentionSeq2Seq):

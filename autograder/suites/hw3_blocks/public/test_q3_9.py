@@ -3,7 +3,7 @@
 import torch
 
 from course_utils.checking.beside import run_beside
-from course_utils.checking.compare import check, same, same_as_yours, tensor
+from course_utils.checking.compare import check, same_as_yours, tensor
 from course_utils.hw3.vital_signs import parameters_without_gradient
 
 VOCAB, D, HEADS, WIDTH, LAYERS, CLASSES, LONGEST = 13, 16, 4, 24, 2, 5, 9
@@ -42,8 +42,8 @@ def test_content_of_padding(EncoderClassifier):
     model, (ids, padding) = _model(EncoderClassifier), _batch()
     before = _run(model, ids, padding)
     other = (ids + 5) % VOCAB
-    same(_run(model, torch.where(padding, other, ids), padding), before, "the logits after a change in the padding (it "
-         "must be kept out of the attention and out of the read-out)", **CLOSE)
+    same_as_yours(_run(model, torch.where(padding, other, ids), padding), before, "the logits after a change in the "
+                  "padding (it must be kept out of the attention and out of the read-out)", "before it", **CLOSE)
     check((_run(model, other, padding) - before).abs().max() > 1e-4, "other tokens leave the logits as they are")
 
 

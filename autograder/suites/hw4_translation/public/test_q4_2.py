@@ -48,7 +48,7 @@ def test_encode_then_decode(Transformer):
     steps = model.decode(TGT, model.encode(SRC, PADDING).detach(), PADDING)
     same_as_yours(tensor(steps, "decode's logits", whole.shape, F64).detach(), whole, "decode's logits", "in forward's")
     other = _logits(model, torch.where(PADDING, (SRC + 3) % SIZES[0], SRC))
-    same(other, whole, "the logits after a change in the source's padding")
+    same_as_yours(other, whole, "the logits after a change in the source's padding", "before it")
 
 
 def test_no_look_ahead(Transformer):
