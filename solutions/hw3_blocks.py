@@ -197,7 +197,9 @@ with after("q3_1"):
 # Write `layer_norm_backward(dy, x, gamma, eps=1e-5)`, which returns the tuple `(dx, dgamma, dbeta)`: `dy`
 # and `x` are `[..., D]` with any number of leading axes (also none), `gamma` is `[D]`; `dx` has the shape
 # of `x`, the other two are `[D]`. {=shapes} By hand means: no `torch.autograd`, no `.backward()`, no `torch.func`,
-# no ready-made backward function, and no finite differences: in `float64` `dx` has all the digits of a formula. {=by-hand}
+# no ready-made backward function, and no finite differences: in `float64` `dx` has all the digits of a formula. {=by-hand} A
+# hidden check gives tensors whose numbers cannot be looked at: torch's functions and NumPy's usual ones work on them, and
+# lists of Python numbers do not.
 
 # %% question="q3_2" points=12 minutes=35 difficulty=3
 def layer_norm_backward(dy: Tensor, x: Tensor, gamma: Tensor, eps: float = 1e-5) -> tuple[Tensor, Tensor, Tensor]:

@@ -27,7 +27,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
 from autograder.box import wire
-from autograder.box.held_numpy import HeldArray
+from autograder.box.held_numpy import HeldArray, converting
 from autograder.box.operations import ALGEBRA, PICKING, is_composite, taken_apart
 
 Ask = Callable[[bytes], bytes]
@@ -471,7 +471,7 @@ def watching(teller: Teller) -> Iterator[None]:
     torch.__future__.set_overwrite_module_params_on_conversion(True)  # a handle cannot become one of another dtype
     try:
         try:
-            with torch.inference_mode(), sdpa_kernel(SDPBackend.MATH), Making(teller), Bringing(teller):
+            with torch.inference_mode(), sdpa_kernel(SDPBackend.MATH), converting(), Making(teller), Bringing(teller):
                 yield
         except BaseException:
             with suppress(RuntimeError, IndexError, ValueError, TypeError):  # what went wrong first is told

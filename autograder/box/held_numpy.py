@@ -5,7 +5,9 @@ It knows NumPy's arithmetic, and the functions that have a twin in torch; anythi
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -45,6 +47,7 @@ UFUNCS = {
 }  # fmt: skip
 SAME = "outer dot diag trace where clip cumsum cumprod einsum stack argmax argmin isclose triu tril roll flip vdot"
 OTHER = {"concatenate": "cat", "zeros_like": "zeros_like", "ones_like": "ones_like", "full_like": "full_like"}
+CONVERTING = ("array", "asarray", "asanyarray", "ascontiguousarray", "asfortranarray", "copy")
 REDUCING = {"sum", "prod", "mean", "max", "min", "amax", "amin", "any", "all", "std", "var"}
 
 
@@ -165,6 +168,38 @@ class HeldArray(NDArrayOperatorsMixin):
 
 for _name in REDUCING:
     setattr(HeldArray, _name, lambda self, *args, _name=_name, **kwargs: _reduced(_name, self, *args, **kwargs))
+
+
+@contextmanager
+def converting() -> Iterator[None]:
+    """Inside, NumPy's ways to make an array of something take handles too: no protocol of NumPy's hears of them."""
+    theirs = {name: getattr(np, name) for name in CONVERTING}
+    for name, function in theirs.items():
+        setattr(np, name, partial(_converted, function))
+    try:
+        yield
+    finally:
+        for name, function in theirs.items():
+            setattr(np, name, function)
+
+
+def _converted(function: Callable[..., Any], value: Any, dtype: Any = None, *args: Any, **kwargs: Any) -> Any:
+    if not _has_handles(value):
+        return function(value, *args, **kwargs) if dtype is None else function(value, dtype, *args, **kwargs)
+    array = HeldArray(_stacked(value)).copy()
+    return array if dtype is None else array.astype(dtype)
+
+
+def _has_handles(value: Any) -> bool:
+    return isinstance(value, HeldArray) or isinstance(value, list | tuple) and any(map(_has_handles, value))
+
+
+def _stacked(value: Any) -> Tensor:
+    """Lists of handles as one tensor."""
+    if isinstance(value, HeldArray):
+        return value.held
+    like = next(_stacked(item) for item in value if _has_handles(item))
+    return torch.stack([_stacked(item) if _has_handles(item) else _operand(item, like) for item in value])
 
 
 def _reduced(name: str, array: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False,

@@ -371,7 +371,7 @@ class Vault:
         if sum(self.tally.names.values()) > OPERATIONS:
             raise Refused(f"it asks for more than {OPERATIONS} operations")
         if not self._going_on and not (request[0] == "read" and not self._is_secret([request[1]])):
-            raise WireError("no watched call is going on")
+            raise WireError("a tensor of an earlier call is used here: keep nothing from one call to the next")
         match request:
             case ["run", str(name), str(overload), list(args), dict(kwargs), list(gone), *expected]:
                 for number in gone:

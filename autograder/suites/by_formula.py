@@ -13,10 +13,11 @@ import torch
 from torch import Tensor
 
 from autograder.judge.watch import Seen
-from course_utils.checking.compare import Wrong, check
+from course_utils.checking.compare import Wrong, check, same
 
 EPSILON = torch.finfo(torch.float64).eps
 DIGITS = 6  # root mean square of the errors, in units of rounding: formulas have below 1, differences 45 and more
+NEARLY = 1e-3  # of its size: what differences reach, and a wrong formula does not
 WORK = 200  # numbers made for each of the result: a Jacobian for each row needs 50, means of differences thousands
 
 
@@ -30,7 +31,11 @@ def watched(watch: Callable[..., Any], function: Any, *args: Any, mistake: str, 
 
 
 def exact(got: Tensor, right: Tensor, size: Tensor, seen: Seen, what: str, mistake: str) -> None:
-    """`Wrong` where the errors, in units of `size`, are larger than a formula's, or the way there was long."""
+    """`Wrong` where the errors, in units of `size`, are larger than a formula's, or the way there was long.
+
+    Of what is not even nearly right no digit is spoken of.
+    """
+    same(got, right, what, rtol=NEARLY, atol=NEARLY * size.max().item())
     error = ((got - right) / size).square().mean().sqrt().item() / EPSILON
     if not error <= DIGITS:
         raise Wrong(f"{what} has lost digits: over {right.numel()} entries the errors are {error:.3g} times what "
