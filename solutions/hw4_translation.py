@@ -1501,8 +1501,8 @@ with after("q4_1", "q4_2", "q4_3", "q4_5", what="measurement"):
 # What makes it faster, in the order of what it brings here: batches that are alike; fewer looks, each of which decodes 150
 # sentences; more sentences in a batch, until the arithmetic and not the calls from Python take the time; a cache and one
 # batch for all beams when decoding; on a GPU bfloat16 (`autocast_for`) and larger models, since this one is too small to keep
-# it busy. More threads bring little: the matrices are small. `torch.set_num_threads(1)` is often as fast, and leaves the
-# other cores to you.
+# it busy. More threads bring little: the matrices are small. So `seed_everything` has torch compute on one, which leaves the
+# other cores to you; `COURSE_THREADS=4` in the environment, or `torch.set_num_threads(4)`, asks for more.
 
 # %% [markdown]
 # ### A real corpus

@@ -142,13 +142,13 @@ def train_captions(
 
     `names` are the student's: `globals()` in the notebook.
     """
-    if threads:
-        torch.set_num_threads(threads)
     place, home = pick_device(device), Path(out)
     chosen = RECIPES[recipe or ("gpu" if place.type == "cuda" else "cpu")]
     run = TrainingRun(home, home / "best.safetensors", anew)
     data = Captions(folder, chosen.pieces, home / "vocabulary.json")
     seed_everything(seed)
+    if threads:
+        torch.set_num_threads(threads)
     model = build(names, chosen, len(data.words)).to(place)
     optimizer = torch.optim.Adam(model.parameters(), lr=0.0, betas=BETAS)
     trained = torch.compile(model) if compiled else model

@@ -26,6 +26,20 @@ def test_one_seed_fixes_every_source_of_random_numbers():
     assert draw() == draw()
 
 
+def test_torch_computes_on_one_thread_or_on_as_many_as_are_asked_for(monkeypatch):
+    before = torch.get_num_threads()
+    try:
+        for asked, threads in (("", 1), ("2", 2)):
+            monkeypatch.setenv("COURSE_THREADS", asked)
+            seed_everything(0)
+            assert torch.get_num_threads() == threads
+        monkeypatch.setenv("COURSE_THREADS", "many")
+        with pytest.raises(ValueError, match="COURSE_THREADS=many: give the number of threads"):
+            seed_everything(0)
+    finally:
+        torch.set_num_threads(before)
+
+
 def test_the_device_is_cpu_where_there_is_nothing_better(monkeypatch):
     monkeypatch.delenv("COURSE_DEVICE", raising=False)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
