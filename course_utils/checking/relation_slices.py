@@ -72,7 +72,7 @@ def of_slices(pair: Pair) -> Iterator[str]:
                 yield power
     for axis in axes:
         n = y.shape[axis]
-        if y.ndim > 1 and n > LONG_ENOUGH and pair.holds(_standard(x, y, axis), 2 * y.size // n):
+        if y.ndim > 1 and pair.holds(_standard(x, y, axis), 2 * y.size // n):
             yield (
                 f"Along {axis_name(axis, y.ndim)} yours is as expected up to a factor and an added number, which are "
                 "others at each place of the other axes: another mean or another spread"

@@ -65,6 +65,7 @@ def changed(values, place, by):
         (RIGHT, SOFT, "The expected ones are a softmax over the last axis of yours"),
         (RIGHT + RIGHT[0, 0], RIGHT, "an added number that depends on the place along the last axis alone"),
         (RIGHT * RIGHT[0, :, :1], RIGHT, "a factor that depends on the place along axis 1 alone"),
+        (RIGHT * SQUARE[:, :, :1] + SQUARE[:, :, 1:2], RIGHT, "another mean or another spread"),
         (np.cumsum(RIGHT, 1), RIGHT, "running sums of the expected ones along axis 1"),
         (changed(RIGHT, np.s_[:, -1], np.cos), RIGHT, "differs only at the last place of axis 1"),
         (changed(RIGHT, np.s_[1], np.negative), RIGHT, "there yours has the other sign"),
