@@ -56,10 +56,11 @@ def as_exception(error: Any) -> Exception:
         where += f": `{one_line(source, own=True)}`)" if type(source) is str and source else ")"
     where += next((f". The box allows {rule}." for words, rule in _REFUSED.items() if words in text), "")
     head = names[0] if names else "Exception"
-    words = in_words(text, source if type(source) is str else "")
-    told = [f"{head}: {text}{where}" if text else f"{head}{where}", words]
-    told += [f"On that line {one_line(shapes)}"] if words and type(shapes) is str and shapes else []
-    return StudentRaised(". ".join(part.removesuffix(".") for part in told if part), names, words)
+    told = f"{head}: {text}{where}" if text else f"{head}{where}"
+    if words := in_words(text, source if type(source) is str else ""):
+        told = f"{told.removesuffix('.')}. {words}"
+        told += f". On that line {one_line(shapes)}" if type(shapes) is str and shapes else ""
+    return StudentRaised(told, names, words)
 
 
 def printable(text: str) -> str:
