@@ -45,6 +45,14 @@ def shared_state(make_cache: Callable[[], Any]) -> list[str]:
 
 def several_steps(cached_step: Callable[..., Any], mha: nn.Module, x: Tensor, cache: Any) -> tuple[Any, Any]:
     """The last step's output and the cache after the steps for all tokens of x [B, N, D]."""
+    *_, out, cache = all_steps(cached_step, mha, x, cache)
+    return out, cache
+
+
+def all_steps(cached_step: Callable[..., Any], mha: nn.Module, x: Tensor, cache: Any) -> tuple[Any, ...]:
+    """The outputs of the steps for all tokens of x [B, N, D], and behind them the cache."""
+    outputs = []
     for t in range(x.shape[1]):
         out, cache = one_step(cached_step, mha, x[:, t : t + 1], cache)
-    return out, cache
+        outputs.append(out)
+    return (*outputs, cache)

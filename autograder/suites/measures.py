@@ -7,10 +7,10 @@ from typing import Any
 
 from torch import Tensor
 
-from autograder.in_box.hw2 import several_steps
+from autograder.in_box.hw2 import all_steps, several_steps
 from autograder.judge.measures import instead_of, work_of
 from autograder.judge.proxies import Student
-from autograder.judge.watch import watch
+from autograder.judge.watch import Session, watch
 from course_utils.checking.compare import Wrong
 from course_utils.hw2.kv_runs import work_per_step
 from course_utils.hw4.decoding_runs import decoding_work
@@ -23,20 +23,29 @@ def worked_per_step(
     student: Student, cached_step: Any, make_cache: Any, mha: Any, x: Tensor, lengths: Sequence[int]
 ) -> list[dict[str, Any]]:
     """What the step costs, and its result, that brings the sequence to each of these lengths."""
-    found = []
     with watch(student) as session:
-        cache, t = session.call(make_cache, opaque="all").value, 0
-        while t < lengths[-1]:
-            step, after = cached_step, t + 1
-            if t > 0 and t + 1 not in lengths:  # up to the next one that counts in one call
-                step, after = several_steps, next(length for length in lengths if length > t) - 1
-            args = (cached_step,) if step is several_steps else ()
+        found = worked_in_spans(session, cached_step, make_cache, mha, x, [(end - 1, end) for end in lengths])
+    return [work | {"result": work["result"][0]} for work in found]
+
+
+def worked_in_spans(
+    session: Session, cached_step: Any, make_cache: Any, mha: Any, x: Tensor, spans: Sequence[tuple[int, int]]
+) -> list[dict[str, Any]]:
+    """What the steps for each span of the tokens x[:, first:end] cost together, and their results, one a token."""
+    found = []
+    cache, t = session.call(make_cache, opaque="all").value, 0
+    for first, end in spans:
+        while t < end:
+            counted = t == first
+            after = end if counted else first if t > 0 else 1  # up to the next one that counts in one call
+            step = cached_step if after - t == 1 else all_steps if counted else several_steps
+            args = () if step is cached_step else (cached_step,)
             seen = session.call(step, *args, mha, x[:, t:after], cache, opaque="last")
-            if not (isinstance(seen.value, tuple | list) and len(seen.value) == 2):
+            outputs = after - t if counted else 1
+            if not (isinstance(seen.value, tuple | list) and len(seen.value) == outputs + 1):
                 raise Wrong(f"cached_step gave a {type(seen.value).__name__}, expected the pair (out, cache)")
-            (out, cache), t = seen.value, after
-            if t in lengths:
-                found.append(work_of(seen) | {"result": out})
+            (*results, cache), t = seen.value, after
+        found.append(work_of(seen) | {"result": results})
     return found
 
 

@@ -10,9 +10,10 @@ from autograder.judge.faults import StudentRaised
 from autograder.suites.causes import same_or_because
 from autograder.suites.devices import STRAY, on_another_device
 from autograder.suites.growth import growth_exponent
+from autograder.suites.measures import worked_in_spans
 from autograder.suites.once import once
 from course_utils.checking.compare import Wrong, check, same, tensor
-from course_utils.hw2.kv_runs import decode_stepwise, decode_together, work_per_step
+from course_utils.hw2.kv_runs import decode_stepwise, decode_together
 from course_utils.instruments.torch_match import projection_weights, torch_twin, twin_attention
 
 F64 = torch.float64
@@ -229,23 +230,24 @@ def test_rows_are_apart(MultiHeadAttention, KVCache, cached_step, in_box, rng):
 WIDTH, HEADS, ROWS = 24, 4, 2
 
 
-def _work(MultiHeadAttention, KVCache, cached_step, in_box, rng, lengths):
-    """What the steps to these lengths cost, once their outputs are right."""
+def _work(MultiHeadAttention, KVCache, cached_step, watch, rng, spans):
+    """What the steps of each span cost together, once their outputs are right."""
     mha, weights = _module(MultiHeadAttention, rng, WIDTH, HEADS)
-    x = _tokens(rng, ROWS, lengths[-1], WIDTH)
+    x = _tokens(rng, ROWS, spans[-1][1], WIDTH)
     expected = twin_attention(torch_twin(weights, HEADS), x, x, x, causal=True)[0].detach()
-    found = in_box(work_per_step, cached_step, KVCache, mha, x, lengths)
-    check(len(found) == len(lengths), "not every step gave an output")
-    for t, work in zip(lengths, found, strict=True):
-        same(work["result"], expected[:, t - 1 : t], f"the output of step {t} (counted only where it is right)")
+    with watch() as session:
+        found = worked_in_spans(session, cached_step, KVCache, mha, x, spans)
+    for (first, _), work in zip(spans, found, strict=True):
+        for t, out in enumerate(work["result"], first + 1):
+            same(out, expected[:, t - 1 : t], f"the output of step {t} (counted only where it is right)")
     return found
 
 
 @pytest.mark.weight(2)
-def test_only_the_new_token_is_projected(MultiHeadAttention, KVCache, cached_step, in_box, rng):
+def test_only_the_new_token_is_projected(MultiHeadAttention, KVCache, cached_step, watch, rng):
     """Counted work: a step projects one token, and looks with it at the tokens so far; nothing is done twice."""
-    lengths = [12, 24]
-    for t, work in zip(lengths, _work(MultiHeadAttention, KVCache, cached_step, in_box, rng, lengths), strict=True):
+    spans = [(t - 1, t) for t in (12, 24)]
+    for (_, t), work in zip(spans, _work(MultiHeadAttention, KVCache, cached_step, watch, rng, spans), strict=True):
         projections, products = ROWS * 8 * WIDTH**2, ROWS * 4 * t * WIDTH
         again = ROWS * 4 * t * WIDTH**2  # keys and values of all tokens
         check(work["flops"] <= 1.1 * projections + 3 * products, f"the step to length {t} costs {work['flops']:,} "
@@ -255,15 +257,14 @@ def test_only_the_new_token_is_projected(MultiHeadAttention, KVCache, cached_ste
 
 
 @pytest.mark.weight(2)
-def test_work_is_linear(MultiHeadAttention, KVCache, cached_step, in_box, rng):
+def test_work_is_linear(MultiHeadAttention, KVCache, cached_step, watch, rng):
     """Counted work: what a step costs grows no faster than the length."""
     ends = [16, 32, 64]
-    lengths = [t for end in ends for t in range(end - 7, end + 1)]  # the mean of 8 steps: a cache may grow by leaps
-    found = _work(MultiHeadAttention, KVCache, cached_step, in_box, rng, lengths)
+    spans = [(end - 8, end) for end in ends]  # 8 steps together: a cache may grow by leaps
+    found = _work(MultiHeadAttention, KVCache, cached_step, watch, rng, spans)
     told = {"flops": "operations", "made": "numbers written to memory", "largest": "the largest tensor"}
     for kind, what in told.items():
-        means = [sum(work[kind] for work in found[8 * i : 8 * i + 8]) / 8 for i in range(len(ends))]
-        power = growth_exponent(ends, means)
+        power = growth_exponent(ends, [work[kind] for work in found])
         check(power < 1.35, f"from length 16 to 64 the work of a step ({what}) grows like the length to the power of "
               f"{power:.2f}, and 1 is enough: one query looks at t keys; a table of t x t is not needed")
 
