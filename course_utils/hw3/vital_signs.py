@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from course_utils.checking.beside import fact
 from course_utils.hw3.patients import LENGTHS, PatientAttention, admitted, chart, healthy, planted, toy_batch
 
-N = 64  # sequences that are looked at
+N = 32  # sequences that are looked at
 
 
 @fact
@@ -56,6 +56,36 @@ def vital_signs(fix: Callable[[nn.Module], nn.Module], number: int, seed: int = 
             "road": _has_a_road(model, ids, padding),  # nothing looks at the model after this: it is changed
             "twin": not _moves(out, twin(ids, padding)),
         }
+
+
+@fact
+def trains_as_healthy(fix: Callable[[nn.Module], nn.Module], number: int, seed: int = 0) -> bool:
+    """Whether weights, outputs and gradients of the mended patient are its healthy twin's, in training mode.
+
+    Then it learns what that learns, and nobody need wait for it.
+    """
+    twin = healthy(seed)
+    model = fix(admitted(chart(planted(twin, number))))
+    if not isinstance(model, nn.Module):
+        raise TypeError(f"return the mended model, not {type(model).__name__}")
+    ids, padding, labels = toy_batch(torch.Generator().manual_seed(seed + 1), N)
+    mine, usual = (_in_training(each, ids, padding, labels) for each in (model, twin))
+    return mine.keys() == usual.keys() and all(map(_near, mine.values(), usual.values()))
+
+
+def _in_training(model: nn.Module, ids: Tensor, padding: Tensor, labels: Tensor) -> dict[str, Tensor]:
+    """The state of a model and, under other names, its outputs and its gradients for one batch."""
+    model.train()
+    model.zero_grad()
+    out = model(ids, padding)
+    if out.requires_grad:
+        F.cross_entropy(out, labels).backward()
+    gradients = {f"gradient of {name}": p.grad for name, p in model.named_parameters() if p.grad is not None}
+    return dict(sorted({"": out.detach(), **gradients, **model.state_dict()}.items()))
+
+
+def _near(a: Tensor, b: Tensor) -> bool:
+    return a.shape == b.shape and bool((a.float() - b.float()).norm() <= 1e-3 * b.float().norm() + 1e-6)
 
 
 def parameters_without_gradient(model: nn.Module, *inputs: Tensor) -> list[str]:

@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch import nn
 
-from course_utils.hw3.patients import WARD
-from course_utils.hw3.vital_signs import parameters_without_gradient, vital_signs
+from course_utils.hw3.patients import WARD, _table
+from course_utils.hw3.vital_signs import parameters_without_gradient, trains_as_healthy, vital_signs
 
 
 def leave(model):
@@ -33,6 +33,24 @@ def test_what_was_written_is_told_from_what_is_still_not_as_it_should_be():
     signs = vital_signs(fill, 1, 0)
     assert signs["changed"] == signs["written"] == ["positions"] and not signs["order"]
     assert vital_signs(leave, 1, 0)["written"] == []
+
+
+def test_the_whole_cure_is_told_from_half_of_it():
+    def cure(model):
+        model.positions.copy_(_table(*model.positions.shape))
+        return model
+
+    def cure_and_freeze(model):
+        cure(model).head.bias.requires_grad_(False)
+        return model
+
+    assert trains_as_healthy(cure, 1)
+    assert not trains_as_healthy(cure_and_freeze, 1) and not trains_as_healthy(cure, 3)
+
+
+@pytest.mark.parametrize("number", WARD)
+def test_no_patient_trains_as_a_healthy_model(number):
+    assert not trains_as_healthy(leave, number)
 
 
 def test_parameters_that_no_gradient_reaches_are_named_and_keys_biases_are_not():

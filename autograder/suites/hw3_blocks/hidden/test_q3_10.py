@@ -50,13 +50,9 @@ def _seed(rng):
     return int(torch.randint(2**62, (1,), generator=rng))
 
 
-def _patient(number, seed):
-    return planted(healthy(seed), number) if number else healthy(seed)
-
-
-def _mended(student, number, seed):
+def _mended(student, patient):
     """What the student makes of a patient that was built here and is sent as data, without a number or a seed."""
-    return student.run(mended_by_chart, student["dead_transformer_fix"], chart(_patient(number, seed)))
+    return student.run(mended_by_chart, student["dead_transformer_fix"], chart(patient))
 
 
 def _logits(model, ids, padding):
@@ -69,7 +65,7 @@ def _state(model):
 
 
 def _kept(model, twin, allowed, told):
-    """`Wrong` unless the weights are the healthy twin's, the places of the fault aside, and nothing else learns."""
+    """The weights; `Wrong` unless they are the twin's, the places of the fault aside, and nothing else learns."""
     state, usual = _state(model), _state(twin)
     learned = sum(math.prod(shape) for shape in model.parameter_shapes().values())
     check(learned <= sum(value.numel() for value in usual.values()), f"{told} comes back with more parameters than it "
@@ -81,11 +77,12 @@ def _kept(model, twin, allowed, told):
         check(state[name].shape == value.shape and torch.allclose(state[name], value, rtol=1e-4, atol=1e-5),
               f"`{name}` of {told} has changed, and nothing was wrong with it: keep the weights that are good, and "
               "do not train inside the function")
+    return state
 
 
-def _alike(model, twin, rng):
+def _alike(model, state, twin, rng):
     """Whether weights, outputs and gradients are the twin's, in training mode, and the outputs in evaluation mode."""
-    state, theirs = _state(model), _state(twin)
+    theirs = _state(twin)
     if state.keys() != theirs.keys() or not all(_close(state[name], theirs[name]) for name in theirs):
         return False
     ids, padding, labels = toy_batch(rng, 50)
@@ -116,7 +113,8 @@ def test_healthy_models(dead_transformer_fix, student, rng):
     """A healthy model comes back with its weights and its outputs, in evaluation mode and in training mode."""
     for _ in range(2):
         seed = _seed(rng)
-        model, twin = _mended(student, 0, seed), healthy(seed)
+        twin = healthy(seed)
+        model = _mended(student, twin)
         _kept(model, twin, (), "a healthy model")
         ids, padding, _ = toy_batch(rng, 50)
         for mode in (False, True):
@@ -130,7 +128,7 @@ def test_healthy_models(dead_transformer_fix, student, rng):
 @pytest.mark.weight(0.5)
 def test_signs_of_life(dead_transformer_fix, student, rng, number):
     """Mended and not trained yet: gradients reach the parameters, order counts, padding does not."""
-    model = _mended(student, number, _seed(rng))
+    model = _mended(student, planted(healthy(_seed(rng)), number))
     ids, padding, _ = toy_batch(rng, 50)
     told = f"mended patient {number}"
     model.eval()
@@ -156,13 +154,15 @@ def test_mended(dead_transformer_fix, student, anew, rng, number):
     """After mending and the stated training run, the patient does the race on new sequences."""
     told, hint = f"patient {number}", HINTS[number]
     for seed in (_seed(rng), _seed(rng)):  # the second only where the first run was unlucky
-        model = _mended(student, number, seed)
-        _kept(model, healthy(seed), TOUCHED.get(number, ()), told)
-        if _alike(model, healthy(seed), rng):  # it would train as it did before it fell ill
+        twin = healthy(seed)
+        sick = planted(twin, number)
+        model = _mended(student, sick)
+        state = _kept(model, twin, TOUCHED.get(number, ()), told)
+        if _alike(model, state, twin, rng):  # it would train as it did before it fell ill
             return
-        check(not _alike(model, _patient(number, seed), rng), f"{told} comes back as sick as it came: {hint}")
+        check(not _alike(model, state, sick, rng), f"{told} comes back as sick as it came: {hint}")
         race = SecretRace(rng)
-        asked = _trained(student, anew, model, partial(_mended, number=number, seed=seed), race, _seed(rng))
+        asked = _trained(student, anew, model, partial(_mended, patient=sick), race, _seed(rng))
         reached = _accuracy(race, asked.trained, 500)
         if reached >= BAR:
             break
