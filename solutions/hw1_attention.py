@@ -508,10 +508,10 @@ with after("q1_4"):
 # seconds on one CPU core. Then the model writes new sequences *by itself*, one greedy token at a time, and
 # we count the share of right tokens. Models that follow @q1_4 come out around 0.9, models that ignore the
 # context around 0.5, and the bar is **0.75**. A model that misses it is trained a second time, from where
-# it stands, before the bar counts. The grader's own run writes the symbols in a code that is drawn anew (each symbol
-# has another one that is written for it), ends once the loss is small, and asks a new model that was given the trained
-# weights: what counts is what the weights have learned. (Leave the scores unscaled, as in @q1_4: with a factor $1/\sqrt{d}$ the
-# same model learns more slowly, and needs the second run.) The cell below shows the numbers.
+# it stands, before the bar counts. The grader's own run is shorter (10 symbols, and a bar of 0.69), writes the symbols in a code
+# that is drawn anew (each symbol has another one that is written for it), ends once the loss is small, and asks a new model that
+# was given the trained weights: what counts is what the weights have learned. (Leave the scores unscaled, as in @q1_4: with a factor
+# $1/\sqrt{d}$ the same model learns more slowly, and needs the second run.) The cell below shows the numbers.
 
 # %% tags=["plot"]
 names = ("LENGTH", "VOCAB", "D_MODEL", "STEPS", "BATCH", "RATE", "CLIP")

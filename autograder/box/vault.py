@@ -29,6 +29,7 @@ from torch.utils.flop_counter import flop_registry
 from autograder.box import protocol, wire
 from autograder.box.operations import ELEMENTWISE, is_allowed, is_composite, slowest, taken_apart
 from autograder.box.wire import WireError
+from course_utils.instruments.work import numbers_read
 
 LARGEST = 2**24  # numbers of one tensor
 MOST = 20_000  # tensors at a time
@@ -82,7 +83,7 @@ class Tally:
 
     flops: int = 0
     largest: int = 0  # numbers of the largest tensor that was made
-    made: int = 0  # numbers of all of them
+    made: int = 0  # numbers of all of them, or that were read where those are more, as in a sum
     read: int = 0  # numbers that were read out
     brought: int = 0  # numbers that were brought in
     complexes: int = 0  # results that are complex
@@ -107,22 +108,25 @@ def run(func: Any, args: list[Any], kwargs: dict[str, Any], tally: Tally) -> Any
     elif name in STEPS or (_spread_over(leaves) if name in BROADCAST else _bound(leaves)) > LARGEST:
         _look_ahead(func, args, kwargs)
     _check_claims(name, args, kwargs)
-    known = {_memory(leaf) for leaf in leaves if isinstance(leaf, Tensor)}
+    tensors = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
+    known = set(map(_memory, tensors))
     result = func(*args, **kwargs)
     tally.names[name] += 1
     if func.overloadpacket in flop_registry:
         tally.flops += _flops(func, args, kwargs, result)
     elif name in UNCOUNTED:
         tally.flops += UNCOUNTED[name](result, *args)
+    made = 0
     for leaf in (result,) if isinstance(result, Tensor) else wire.leaves(result):
         if not isinstance(leaf, Tensor):
             continue
         tally.complexes += leaf.is_complex()
         if _memory(leaf) not in known:
             tally.largest = max(tally.largest, leaf.numel())
-            tally.made += leaf.numel()
+            made += leaf.numel()
             if name.startswith(("empty", "new_empty")):
                 leaf.zero_()  # what happens to lie in memory is nobody's business
+    tally.made += max(made, numbers_read(name, args, tensors))
     return result
 
 

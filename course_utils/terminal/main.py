@@ -108,7 +108,7 @@ def _parser() -> argparse.ArgumentParser:
     length.add_argument("--steps", type=int, metavar="N", help="so many steps")
     length.add_argument("--minutes", type=float, metavar="M", help="so long, the looks included")
     train.add_argument("--device", help="cpu, cuda or mps (default: the best one here)")
-    train.add_argument("--threads", type=int, default=0, metavar="N", help="of the processor (default: 1, or COURSE_THREADS)")
+    train.add_argument("--threads", type=int, default=0, metavar="N", help="default: 1, or COURSE_THREADS")
     train.add_argument("--seed", type=int, default=0, help="another run (default: 0)")
     train.add_argument("--beam", type=int, default=0, metavar="K", help="score a beam of this width too")
     train.add_argument("--compile", action="store_true", help="by torch.compile: slower to begin, faster on a GPU")

@@ -11,8 +11,8 @@ from course_utils.hw1.reversal import D_MODEL, VOCAB, greedy_accuracy, reversal_
 
 VOCAB_SRC, VOCAB_TGT, D = 11, 7, 16
 LENGTHS = (6, 4, 2)  # of the three sources; the rest of each row is padding
-LENGTH, BATCH, STEPS = 8, 64, 140  # of the training run here: shorter than a student's own
-BAR = 0.75  # after one run, or two if need be: docs/thresholds.md
+LENGTH, BATCH, STEPS = 10, 64, 150  # of the training run here: shorter than a student's own
+BAR = 0.69  # after one run, or two if need be: docs/thresholds.md
 LEARNED = 0.15  # a loss below which the run may end
 
 
@@ -407,7 +407,7 @@ def test_gradients_reach_every_parameter(AttentionSeq2Seq, rng):
 
 @pytest.mark.weight(3)
 def test_learns_to_reverse(AttentionSeq2Seq, student, anew, rng):
-    """After a training run on 8 tokens the model writes them backwards by itself, by means of its attention."""
+    """After a training run on 10 tokens the model writes them backwards by itself, by means of its attention."""
     code = torch.randperm(VOCAB, generator=rng)  # how each symbol is written: nobody knows who has not been trained
 
     def make(student):
@@ -426,7 +426,7 @@ def test_learns_to_reverse(AttentionSeq2Seq, student, anew, rng):
         if reached >= BAR:
             break
     check(reached >= BAR, f"after training, {reached:.0%} of the tokens that the model writes are right; {BAR:.0%} are "
-          "asked for. Near 60% the context does not reach the logits; far below it, look at the decoder")
+          "asked for. Near 50% the context does not reach the logits; far below it, look at the decoder")
     known = greedy_accuracy(asked.untrained, n=32, seed=_seed(rng), code=code, length=LENGTH)
     check(known < BAR / 2, f"an untrained model writes {known:.0%} of the tokens right: this is not learned")
     src, tgt_in, _ = reversal_batch(64, rng, LENGTH, code=code)
