@@ -6,7 +6,7 @@ import math
 
 import torch
 
-from course_utils.checking.compare import check, same, tensor
+from course_utils.checking.compare import check, same, same_as_yours, tensor
 from course_utils.notebook.grader import Explainer
 
 OK_FORMAT = False
@@ -64,7 +64,7 @@ def test_batch(luong_scores, rng):
     scores = tensor(luong_scores(query, keys, "dot"), "the scores", shape=(4, 5))
     alone = [luong_scores(query[b : b + 1], keys[b : b + 1], "dot") for b in range(4)]
     alone = [tensor(row, "the scores of a batch of one row", shape=(1, 5)) for row in alone]
-    same(scores, torch.cat(alone), "the scores of the batch, against its rows one by one")
+    same_as_yours(scores, torch.cat(alone), "the scores of the batch", "of its rows one by one")
 
 
 @explain.case

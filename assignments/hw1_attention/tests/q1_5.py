@@ -5,7 +5,7 @@
 import torch
 
 from course_utils.checking.beside import run_beside
-from course_utils.checking.compare import check, same, tensor
+from course_utils.checking.compare import check, same, same_as_yours, tensor
 from course_utils.hw1.symbol_gradients import idle_parameters, symbol_gradients
 from course_utils.notebook.grader import Explainer
 
@@ -77,8 +77,8 @@ def test_other_padding(AttentionSeq2Seq):
     before, _ = _run(model, src, tgt_in, padding)
     after, _ = _run(model, torch.where(padding, (src + 3) % VOCAB_SRC, src), tgt_in, padding)
     check(not before.equal(_run(model, (src + 3) % VOCAB_SRC, tgt_in, padding)[0]), "the source makes no difference")
-    same(after, before, "the logits after a change in the padding (is the encoder's last state one of padding?)",
-         **CLOSE)
+    same_as_yours(after, before, "the logits after a change in the padding (is the encoder's last state one of "
+                  "padding?)", "before it", **CLOSE)
 
 
 @explain.case
@@ -103,8 +103,8 @@ def test_more_padding(AttentionSeq2Seq):
     logits, _ = _run(model, src, tgt_in, padding)
     for row, length in enumerate(LENGTHS):
         alone, _ = _run(model, src[row : row + 1, :length], tgt_in[row : row + 1])
-        same(logits[row : row + 1], alone, f"the logits of a source of {length} tokens with {6 - length} of padding, "
-             "against those without padding", **CLOSE)
+        same_as_yours(logits[row : row + 1], alone, f"the logits of a source of {length} tokens with {6 - length} of "
+                      "padding", "without padding", **CLOSE)
 
 
 @explain.case
@@ -144,7 +144,7 @@ def test_rows_alone(AttentionSeq2Seq):
     same(again, logits, "the logits of the same call again, in eval mode", **CLOSE)
     for row in range(3):
         alone, _ = _run(model, src[row : row + 1], tgt_in[row : row + 1], padding[row : row + 1])
-        same(alone, logits[row : row + 1], f"the logits of row {row} alone, against the batch", **CLOSE)
+        same_as_yours(alone, logits[row : row + 1], f"the logits of row {row} alone", "in the batch", **CLOSE)
     model.train()
     logits, again = (_run(model, src, tgt_in)[0] for _ in range(2))
     if torch.equal(logits, again):

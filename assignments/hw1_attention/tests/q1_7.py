@@ -7,7 +7,7 @@ import math
 import torch
 
 from course_utils.checking.beside import run_beside
-from course_utils.checking.compare import Wrong, check, same, tensor
+from course_utils.checking.compare import Wrong, check, same, same_as_yours, tensor
 from course_utils.instruments.calls import call_with_views
 from course_utils.instruments.work import functions_called
 from course_utils.notebook.grader import Explainer
@@ -59,7 +59,7 @@ def test_padding(attention, rng):
     check((weights[1, :, 3:] == 0).all(), "a padded key has weight")
     same(weights.sum(-1), torch.ones(2, 3, dtype=F64), "the sum of the weights over the keys")
     short, _ = _run(attention, q[1:], k[1:, :3], v[1:, :3])
-    same(out[1:], short, "the output of the padded row, against the same row without its padding")
+    same_as_yours(out[1:], short, "the output of the padded row", "without its padding")
 
 
 @explain.case
@@ -142,9 +142,10 @@ def test_padding_at_any_place(attention, rng):
 
 @explain.case
 def test_both_masks(attention, rng):
-    """A key is blocked if either mask blocks it."""
+    """A key is blocked if either mask blocks it, for a single query too."""
     # keeps: both
     _compare(attention, rng, 2, T=4, padding=GAPS, causal=True, told=" with both masks")
+    _compare(attention, rng, 2, T=1, padding=GAPS, causal=True, told=" of a single query with both masks")
 
 
 @explain.case
@@ -195,7 +196,7 @@ def test_views(attention, rng):
         got = run_beside(call_with_views, attention, *heads)
     except Exception as error:
         raise Wrong("heads that were made by a transpose are refused: `reshape` takes them, `view` does not") from error
-    same(got[0], usual, "the output for heads that are views")
+    same_as_yours(got[0], usual, "the output for heads that are views", "for copies of them")
 
 
 @explain.case

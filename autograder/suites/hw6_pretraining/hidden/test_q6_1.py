@@ -95,17 +95,21 @@ def test_fates(mask_tokens, in_box, rng):
     chosen = labels != -100
     n, same_by_chance = int(chosen.sum()), 0.1 / len(draws.others)
     masks, stay = (inputs == draws.mask_id) & chosen, (inputs == ids) & chosen
+    for one, other, place in (
+        ((slice(0, None, 2), slice(None)), (slice(1, None, 2), slice(None)), "below"),
+        ((slice(None), slice(0, None, 2)), (slice(None), slice(1, None, 2)), "beside"),
+    ):
+        both, together = chosen[one] & chosen[other], int((masks[one] & masks[other]).sum())
+        alone = int(masks.sum()) / max(n, 1)
+        check(
+            likely(together, int(both.sum()), alone * alone),
+            f"two chosen positions, one {place} the other, share their fate: both are masked in "
+            f"{together / max(int(both.sum()), 1):.3f} of the cases, and each by itself in {alone:.3f} of them",
+        )
     _count(masks.sum(), n, 0.8, "share of the chosen positions that are masked")
     _count(stay.sum(), n, 0.1 + same_by_chance, "share of the chosen positions that keep their token")
     _count(
         (chosen & ~masks & ~stay).sum(), n, 0.1 - same_by_chance, "share of the chosen positions with another word"
-    )
-    both = chosen[::2] & chosen[1::2]
-    _count(
-        (masks[::2] & masks[1::2]).sum(),
-        int(both.sum()),
-        0.64,
-        "two chosen positions, one below the other, both masked",
     )
 
 
