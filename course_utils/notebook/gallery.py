@@ -36,7 +36,9 @@ def curve_grid(
         axes.set_title(name)
         for i, (label, y) in enumerate(ys.items()):
             axes.plot(array(x), array(y), label=label, linestyle=("-", "--", "-.", ":")[i % 4])
-    grid.flat[0].legend()
+    for axes in grid.flat[max(len(panels) - columns, 0) : len(panels)]:
+        axes.tick_params(labelbottom=True)  # the lowest panel of a column, also where the last row is not full
+    figure.legend(*grid.flat[0].get_legend_handles_labels(), loc="outside right upper")  # inside, it covers curves
     figure.supxlabel(xlabel)
     figure.supylabel(ylabel)
     figure.suptitle(title)

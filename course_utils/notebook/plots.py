@@ -59,21 +59,27 @@ def heatmaps(
     title: str = "",
     *,
     alt: str,
-    xlabel: str = "keys",
-    ylabel: str = "queries",
+    xlabel: str | Sequence[str] = "keys",
+    ylabel: str | Sequence[str] = "queries",
     numbers: bool | None = False,
     vmin: float | None = 0.0,
     vmax: float | None = None,
+    blank_zeros: bool = False,
 ) -> Picture:
-    """A row of matrices, each under its name, all on one colour scale."""
+    """A row of matrices, each under its name, all on one colour scale; `blank_zeros` leaves exact zeros white.
+
+    The labels are one for all panels, or one for each.
+    """
     matrices = {name: array(panel) for name, panel in panels.items()}
     vmin = min(m.min() for m in matrices.values()) if vmin is None else vmin
     vmax = max(m.max() for m in matrices.values()) if vmax is None else vmax
     figure = Figure(figsize=(min(3.1 * len(matrices) + 0.8, 12.0), 3.3), layout="constrained")
     grid = figure.subplots(1, len(matrices), squeeze=False)[0]
-    for axes, (name, matrix) in zip(grid, matrices.items(), strict=True):
-        image = _draw_matrix(axes, matrix, rows, cols, numbers, vmin, vmax)
-        axes.set(title=name, xlabel=xlabel, ylabel=ylabel if axes is grid[0] else "")
+    below = [xlabel] * len(matrices) if isinstance(xlabel, str) else xlabel
+    beside = [ylabel, *[""] * (len(matrices) - 1)] if isinstance(ylabel, str) else ylabel
+    for axes, (name, matrix), x, y in zip(grid, matrices.items(), below, beside, strict=True):
+        image = _draw_matrix(axes, matrix, rows, cols, numbers, vmin, vmax, blank_zeros)
+        axes.set(title=name, xlabel=x, ylabel=y)
     figure.colorbar(image, ax=list(grid))
     figure.suptitle(title)
     return Picture(figure, alt)
@@ -91,8 +97,12 @@ def curves(
     logx: bool = False,
     logy: bool = False,
     marks: bool = False,
+    overlap: bool = False,
 ) -> Picture:
-    """Lines over a common x, one per label; `marks` puts a symbol on every point."""
+    """Lines over a common x, one per label; `marks` puts a symbol on every point.
+
+    `overlap` draws the first ones wider, so that they are seen where a later one lies on them.
+    """
     figure, axes = _panel(xlabel, ylabel, title)
     for i, (label, y) in enumerate(ys.items()):
         axes.plot(
@@ -101,6 +111,7 @@ def curves(
             label=label,
             marker=MARKERS[i % len(MARKERS)] if marks else None,
             linestyle=("-", "--", "-.", ":")[i % 4],
+            **_size(i, len(ys), overlap),
         )
     axes.set(xscale="log" if logx else "linear", yscale="log" if logy else "linear")
     if logx and marks:
@@ -119,13 +130,14 @@ def bars(
     *,
     alt: str,
     logy: bool = False,
+    numbers: str = "",
 ) -> Picture:
-    """Bars over labels: one series, or a mapping from names to series, which stand side by side."""
+    """Bars over labels: one series, or a mapping from names to series, side by side; `numbers` such as ".3f" on top."""
     series = values if isinstance(values, Mapping) else {"": values}
     width, places = 0.8 / len(series), np.arange(len(labels))
     figure, axes = _panel(xlabel, ylabel, title)
     for i, (name, heights) in enumerate(series.items()):
-        axes.bar(
+        drawn = axes.bar(
             places + (i - (len(series) - 1) / 2) * width,
             array(heights),
             width,
@@ -133,6 +145,8 @@ def bars(
             hatch=("", "//", "..", "xx")[i % 4],
             edgecolor="white",
         )
+        if numbers:
+            axes.bar_label(drawn, [format(height, numbers) for height in array(heights)], fontsize=9)
     axes.set_xticks(places, [str(label) for label in labels])
     axes.set_yscale("log" if logy else "linear")
     if any(series):
@@ -154,15 +168,23 @@ def scatter_with_curve(
     points: str = "data",
     logx: bool = False,
     logy: bool = False,
+    overlap: bool = False,
 ) -> Picture:
-    """Points and one or more curves through them, as in a regression."""
+    """Points and one or more curves through them, as in a regression; `overlap` as in `curves`."""
     figure, axes = _panel(xlabel, ylabel, title)
     axes.set(xscale="log" if logx else "linear", yscale="log" if logy else "linear")
     axes.scatter(array(x), array(y), s=22, color=POINTS, alpha=0.7, label=points)
     for i, (label, values) in enumerate(curves.items()):
-        axes.plot(array(curve_x), array(values), label=label, linestyle=("-", "--", "-.", ":")[i % 4])
+        style = ("-", "--", "-.", ":")[i % 4]
+        axes.plot(array(curve_x), array(values), label=label, linestyle=style, **_size(i, len(curves), overlap))
     axes.legend()
     return Picture(figure, alt)
+
+
+def _size(i: int, n: int, overlap: bool) -> dict[str, Any]:
+    """The width of the i-th of n lines, and of its marks: as usual, or the first the widest."""
+    wider = n - 1 - i if overlap else 0
+    return {"linewidth": 2.0 + 1.8 * wider, "markersize": 6.0 + 2.5 * wider}
 
 
 def _panel(xlabel: str, ylabel: str, title: str) -> tuple[Figure, Axes]:
@@ -189,8 +211,10 @@ def _draw_matrix(
     numbers: bool | None,
     vmin: float | None,
     vmax: float | None,
+    blank_zeros: bool = False,
 ) -> Any:
-    image = axes.imshow(matrix, vmin=vmin, vmax=vmax, aspect="auto")
+    blank = (matrix == 0) & blank_zeros
+    image = axes.imshow(np.ma.masked_array(matrix, blank), vmin=vmin, vmax=vmax, aspect="auto")
     axes.locator_params(integer=True)
     if rows is not None and len(rows) <= MOST_TICKS:
         axes.set_yticks(range(len(rows)), [str(label) for label in rows])
@@ -201,6 +225,7 @@ def _draw_matrix(
     if numbers if numbers is not None else matrix.size <= MOST_NUMBERS:
         digits = 0 if (matrix == matrix.round()).all() and abs(matrix).max() > 1 else 2
         for (i, j), value in np.ndenumerate(matrix):
-            colour = ink([*image.cmap(image.norm(value))])
-            axes.text(j, i, f"{value:.{digits}f}", ha="center", va="center", fontsize=9, color=colour)
+            colour = "black" if blank[i, j] else ink([*image.cmap(image.norm(value))])
+            told = f"{value:.{digits}f}" if value else "0"  # 0.00 is a small number
+            axes.text(j, i, told, ha="center", va="center", fontsize=9, color=colour)
     return image

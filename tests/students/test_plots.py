@@ -18,6 +18,11 @@ W = torch.eye(3, requires_grad=True)
 DRAWN = {
     "heatmap": lambda alt: plots.heatmap(W, ["a", "b", "c"], ["longer", "labels", "here"], "Weights", alt=alt),
     "heatmaps": lambda alt: plots.heatmaps({"one": W, "two": 2 * W}, title="Row", alt=alt),
+    "zeros left white, labels for each panel": lambda alt: plots.heatmaps(
+        {"one": W, "two": 2 * W}, xlabel=["a", "b"], ylabel=["c", "d"], numbers=True, blank_zeros=True, alt=alt
+    ),
+    "curves on each other": lambda alt: plots.curves([1, 2], {"a": [1, 2], "b": [1, 2]}, overlap=True, alt=alt),
+    "bars with numbers": lambda alt: plots.bars(["x", "y"], [1, 2], alt=alt, numbers=".3f"),
     "curves": lambda alt: plots.curves(range(1, 4), {"a": W[0], "b": [torch.tensor(1.0)] * 3}, alt=alt, logx=True),
     "bars": lambda alt: plots.bars(["x", "y"], {"u": [1, 2], "v": [3, 4]}, alt=alt),
     "single bars": lambda alt: plots.bars(["x", "y"], torch.tensor([1, 2]), alt=alt, logy=True),
@@ -82,3 +87,10 @@ def test_a_few_points_on_a_logarithmic_axis_are_named_as_they_are():
     plots._tick_the_points(axes, torch.tensor([4, 8, 16, 32]).numpy())
     assert [label.get_text() for label in axes.get_xticklabels()] == ["4", "8", "16", "32"]
     assert not axes.get_xticklabels(minor=True)
+
+
+def test_an_exact_zero_is_told_from_a_small_number():
+    axes = matplotlib.figure.Figure().subplots()
+    plots._draw_matrix(axes, torch.tensor([[0.0, 0.004, 0.5]]).numpy(), None, None, True, 0.0, 1.0, blank_zeros=True)
+    assert [text.get_text() for text in axes.texts] == ["0", "0.00", "0.50"]
+    assert axes.images[0].get_array().mask.tolist() == [[True, False, False]]
