@@ -50,32 +50,29 @@ def show_chain(chain: Chain, points: int = 3, seed: int = 0) -> LinesReport:
     rng = torch.Generator().manual_seed(seed)
     for i, line in enumerate(chain.lines):
         if line.draw is not None and line.truth is not None:
-            print(f"{line.name}, at letters of its own")
-            for _ in range(points):
-                letters = line.draw(rng)
-                held = _row(letters, line.name, line.at(letters), "the truth", line.truth(*letters.values()))
-                if report and not held:
-                    report = LinesReport(False, i, f"{line.name} is the first that breaks: it is not true by itself")
+            drawn = [line.draw(rng) for _ in range(points)]
+            rows = [_row(at, line.name, line.at(at), "the truth", line.truth(*at.values())) for at in drawn]
+            print(f"{line.name}, at letters of its own", *(told for told, _ in rows), sep="\n")
+            if report and not all(held for _, held in rows):
+                report = LinesReport(False, i, f"{line.name} is the first that breaks: it is not true by itself")
         if i == len(chain.ties):
             break
         tie, after = chain.ties[i], chain.lines[i + 1]
-        print(f"{line.name} -> {after.name}, where {tie.words}")
-        for _ in range(points):
-            letters, next_letters = tie.draw(rng)
-            held = _row(next_letters, line.name, line.at(letters), after.name, after.at(next_letters))
-            if report and not held:
-                told = f"the step from {line.name} to {after.name} is the first that breaks"
-                report = LinesReport(False, i + 1, f"{told}: the two differ where {tie.words}")
+        tied = [tie.draw(rng) for _ in range(points)]
+        rows = [_row(to, line.name, line.at(at), after.name, after.at(to)) for at, to in tied]
+        print(f"{line.name} -> {after.name}, where {tie.words}", *(told for told, _ in rows), sep="\n")
+        if report and not all(held for _, held in rows):
+            told = f"the step from {line.name} to {after.name} is the first that breaks"
+            report = LinesReport(False, i + 1, f"{told}: the two differ where {tie.words}")
     print(f"{'ok' if report else 'NOT YET'}: {report.message}")
     return report
 
 
-def _row(letters: Mapping[str, Any], name: str, value: Any, other: str, expected: Any) -> bool:
-    """Print one point of a chain; whether the two values agree there."""
+def _row(letters: Mapping[str, Any], name: str, value: Any, other: str, expected: Any) -> tuple[str, bool]:
+    """One point of a chain in words, and whether the two values agree there."""
     held = agree(value, expected, RTOL, ATOL)
     told = f"both give {brief(expected)}" if held else apart(value, expected, name, other)
-    print(f"  {'=' if held else '!'} {told}, at {spelt(letters)}")
-    return held
+    return f"  {'=' if held else '!'} {told}, at {spelt(letters)}", held
 
 
 def compare_lines(lines: Sequence[Any], names: Sequence[str] | None = None, rtol: float | None = None) -> LinesReport:

@@ -108,6 +108,15 @@ def test_a_right_chain_holds_at_free_letters_and_at_tied_ones(capsys):
     assert "ok: every step holds" in capsys.readouterr().out
 
 
+def test_a_step_to_a_line_that_is_not_written_yet_is_not_begun(capsys):
+    def stub(mq, vq, mk, vk):
+        raise NotImplementedError("q1_8: write it")
+
+    with pytest.raises(NotImplementedError):
+        show_chain(_variance_chain(means=stub))
+    assert "->" not in capsys.readouterr().out
+
+
 def test_a_line_may_call_another_with_its_letters_converted():
     def converted(mq, vq, mk, vk):
         return _from_moments(mq, vq + mq**2, mk, vk + mk**2)
