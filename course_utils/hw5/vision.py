@@ -105,13 +105,28 @@ def call(function: Callable[..., Any], *args: Any, **offered: Any) -> Any:
     return function(*args, **taken)
 
 
-def steps_from(batches: Any, first: int, total: int) -> Iterator[Any]:
+class Steps(Iterator[Any]):
+    """Batches that are gone through once; it has a length, so that a bar knows its end."""
+
+    def __init__(self, batches: Iterator[Any], n: int) -> None:
+        self._batches, self._left = itertools.islice(batches, n), n
+
+    def __len__(self) -> int:
+        """How many are left."""
+        return self._left
+
+    def __next__(self) -> Any:
+        batch = next(self._batches)
+        self._left -= 1
+        return batch
+
+
+def steps_from(batches: Any, first: int, total: int) -> Steps:
     """The batches of the steps `first` to `total - 1` of a run, epoch after epoch, for any loader."""
     if hasattr(batches, "from_step"):
-        yield from itertools.islice(batches.from_step(first), total - first)
-        return
+        return Steps(batches.from_step(first), max(total - first, 0))
     epochs = itertools.chain.from_iterable(itertools.repeat(batches))
-    yield from itertools.islice(epochs, first, total)
+    return Steps(itertools.islice(epochs, first, None), max(total - first, 0))
 
 
 def own_images(folder: str | Path) -> tuple[Images, Images]:

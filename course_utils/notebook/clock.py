@@ -14,6 +14,8 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
+from course_utils.notebook.bars import progress
+
 
 class Cost(NamedTuple):
     """Seconds of a call, and bytes."""
@@ -28,7 +30,10 @@ def in_turns(calls: Mapping[str, Callable[[], Any]], rounds: int = 5) -> dict[st
     On a CPU it is processor time on one thread, so that other programs and more cores change little; else the clock's.
     """
     with _one_thread():
-        times = [{name: _seconds(call) for name, call in calls.items()} for _ in range(1 + rounds)][1:]
+        for call in calls.values():
+            call()
+        turns = progress(range(rounds), label="in turns")
+        times = [{name: _seconds(call) for name, call in calls.items()} for _ in turns]
     return {name: statistics.median(turn[name] for turn in times) for name in calls}
 
 

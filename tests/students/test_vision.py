@@ -76,6 +76,7 @@ def test_a_run_goes_on_with_the_batches_that_it_has_not_seen():
         rest = [batch[1] for batch in vision.steps_from(batches, 3, 7)]
         assert len(whole) == 7
         assert all(torch.equal(a, b) for a, b in zip(whole[3:], rest, strict=True))
+        assert [len(vision.steps_from(batches, first, 7)) for first in (0, 3, 7, 9)] == [7, 4, 0, 0]
 
 
 def test_shifted_images_are_the_same_images_elsewhere_and_the_same_every_time():
