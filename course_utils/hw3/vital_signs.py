@@ -21,7 +21,7 @@ def vital_signs(fix: Callable[[nn.Module], nn.Module], number: int, seed: int = 
     """What the mended patient is like, not trained yet.
 
     `changed`: names in the state that differ from the healthy twin's; `written`: names in the state that differ from
-    the patient's as it came; `unlearned`: parameters without a gradient;
+    the patient's as it came; `lost`: those of them that were good; `unlearned`: parameters without a gradient;
     `order`, `padding`: whether the order of tokens, and the content of the padding, move the output; `noise`: how much
     two calls in training mode differ; `equal_units`: linear layers whose units are all the same; `scale`: the
     attentions' scales times the root of a head's width; `road`: whether a token still reaches the read-out when the
@@ -47,6 +47,7 @@ def vital_signs(fix: Callable[[nn.Module], nn.Module], number: int, seed: int = 
         return {
             "changed": changed,
             "written": written,
+            "lost": [name for name in written if name not in _open_to_change(sick, twin)],
             "unlearned": unlearned,
             "order": _moves(model(whole[:, order], none), model(whole, none)),
             "padding": _moves(junk, out),
@@ -127,6 +128,13 @@ def _scales(model: nn.Module) -> list[float]:
 def _differing(model: nn.Module, other: nn.Module) -> list[str]:
     state = model.state_dict()
     return [name for name, value in other.state_dict().items() if not _same(state.get(name), value)]
+
+
+def _open_to_change(sick: nn.Module, twin: nn.Module) -> set[str]:
+    """What is not the healthy twin's in a patient; a layer whose weight is sick may be drawn anew with its bias."""
+    faulty = _differing(sick, twin)
+    layers = {name.removesuffix(".weight") for name in faulty if name.endswith(".weight")}
+    return {*faulty, *(f"{layer}.bias" for layer in layers)}
 
 
 def _same(a: Tensor | None, b: Tensor) -> bool:

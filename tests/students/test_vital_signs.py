@@ -35,6 +35,18 @@ def test_what_was_written_is_told_from_what_is_still_not_as_it_should_be():
     assert vital_signs(leave, 1, 0)["written"] == []
 
 
+def test_good_weights_that_a_mending_writes_are_told_from_sick_ones():
+    def draw_all_anew(model):
+        for module in model.modules():
+            if isinstance(module, nn.Linear):
+                module.reset_parameters()
+        return model
+
+    lost = [vital_signs(draw_all_anew, number, 0)["lost"] for number in (0, 3, 11)]
+    assert {"fc.weight", "fc.bias"} <= {*lost[0]} and "fc.bias" not in lost[1] and "fc.weight" in lost[1]
+    assert lost[2] == [], "all of its linear layers are sick: weights and biases may be drawn anew"
+
+
 def test_the_whole_cure_is_told_from_half_of_it():
     def cure(model):
         model.positions.copy_(_table(*model.positions.shape))
