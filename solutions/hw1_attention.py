@@ -178,7 +178,7 @@ with after("q1_1"):
     shown = {f"weight of score {s:g}": w for s, w in zip(scores.tolist(), weights.T, strict=True)}
     plots.curves(
         betas, shown | {"entropy / ln 4": entropy}, "inverse temperature beta", "weight", "From even to hard",
-        alt="Four weights start at 0.25 for beta 0; as beta grows the largest tends to 1, the others to 0.",
+        alt="Five curves over beta from 0 to 6: the weights of the four scores, and the entropy.",
     )
     s, v, beta, step = scores.double(), torch.tensor([1.0, -2.0, 0.5, 3.0], dtype=torch.float64), 0.8, 1e-5
     a, up, down = (softargmax(s, b) for b in (beta, beta + step, beta - step))
@@ -216,8 +216,8 @@ with after("q1_1"):
 #
 # - `softmax_jacobian(z)`: the matrix `[n, n]` in closed form, in `z`'s dtype. {=jacobian} {=dtype} No autograd (no
 #   `torch.autograd`, no `torch.func`, no finite differences). {=no-autograd} On the diagonal an exact
-#   0 in place of $10^{-42}$ costs no points; but now you know how to do better. Beside it every digit counts in `float64`,
-#   for scores up to 30 apart: products have them all, differences have not;
+#   0 in place of $10^{-42}$ costs no points; but now you know how to do better. Off the diagonal every digit counts in
+#   `float64`, for scores up to 30 apart: products have them all, differences have not;
 # - `saturation(z)`: the Frobenius norm of that matrix, as one number (a float). {=saturation}
 #
 # `z` is a vector `[n]` of finite scores, $n \ge 1$, and may be large ($\pm 10^4$). {=any-n} {=large}
@@ -255,10 +255,17 @@ def saturation(z: Tensor) -> float:
 
 # %% [markdown]
 # First, the size of the Jacobian for eight random scores, multiplied by a growing factor: the median and
-# the mean over 400 draws. Then the 25 entries at $(-3, 1, 100, 5, -1)$, as powers of ten. A saturated
-# softmax is **in**sensitive: moving any score by 1 moves no weight by more than $10^{-41}$. It will not
+# the mean over 400 draws. Then the 25 entries at $(-3, 1, 100, 5, -1)$, as powers of ten. **Predict before you run it:**
+# does the median or the mean fall faster? And which row and column of the 25 are the largest?
+#
+# <details><summary>What we found</summary>
+#
+# The median: a few near ties among the draws keep the mean up. The row and the column of the score 100 are the largest.
+# A saturated softmax is **in**sensitive: moving any score by 1 moves no weight by more than $10^{-41}$. It will not
 # learn its way out, either, since the gradient that could tell it to is multiplied by the same $J$. Keep
 # this picture in mind for Part III.
+#
+# </details>
 
 # %% tags=["plot"]
 with after("q1_2"):
@@ -268,13 +275,13 @@ with after("q1_2"):
     plots.curves(
         factors, {"median": sizes.median(1).values, "mean": sizes.mean(1)}, "factor on the scores",
         "size of the Jacobian", "Large scores freeze the softmax", logx=True, logy=True,
-        alt="The Jacobian's size falls off for factors beyond 1, the median far faster than the mean.",
+        alt="Two curves on logarithmic axes, median and mean: the Jacobian's size over a factor from 0.1 to 100.",
     )
     z = torch.tensor([-3.0, 1.0, 100.0, 5.0, -1.0], dtype=torch.float64)
     plots.heatmap(
         softmax_jacobian(z).abs().log10(), rows=z.tolist(), cols=z.tolist(), vmin=None,
         title="log10 |J| at (-3, 1, 100, 5, -1)", xlabel="by score", ylabel="weight of score",
-        alt="Exponents from -41 to -89; the largest stand in the row and column of the score 100.",
+        alt="A table of 5 by 5 exponents, with numbers: weight of a score by score.",
     )
 
 # %% [markdown] question="q1_3" sources="002/1.1-scores"
@@ -599,7 +606,7 @@ with after("q1_5"):
     plots.heatmap(
         weights[0], rows=tgt_out[0].tolist(), cols=src[0].tolist(), title="Learned alignment", numbers=False,
         xlabel="source symbol", ylabel="symbol to write",
-        alt="Attention weights of a trained model on one sequence: a bright band runs against the diagonal.",
+        alt="Attention weights of the trained model on one sequence: symbols to write by source symbols.",
     )
 
 # %% [markdown] told="000/0-intro 002/1-intro: motivation, shown by an experiment; 001/1.4-a 001/1.4-b: a comparison, measured here; 002/2.4-why: opinions, and a cost that homework 2 counts"
@@ -632,7 +639,8 @@ for T in lengths:
 plots.curves(
     lengths, {"last state of a recurrent network": by_state, "one even read": by_read}, "length of the sequence",
     "gradient at the first token", "What the first token hears", logx=True, logy=True, marks=True,
-    alt="The gradient at the first token falls off steeply for the recurrent network and slowly for attention.",
+    alt="Two curves on logarithmic axes over lengths 2 to 80: the gradient at the first token by the last state and by the "
+    "even read.",
 )
 
 # %% [markdown]
@@ -741,7 +749,7 @@ with after("q1_6"):
             "Gaussian": kernel_regression(x / width, xs / width, ys, gaussian_kernel)[:, 0],
             "attention, bare": kernel_regression(x / width, xs / width, ys, attention_kernel(1))[:, 0],
             "attention, equal lengths": kernel_regression(arc(x), arc(xs), ys, attention_kernel(2))[:, 0],
-        },
+        }, overlap=True,
         alt="Noisy points; Gaussian and equal-length attention follow them, bare attention is nearly a step.",
     )
 
@@ -960,6 +968,7 @@ with after("q1_16", "q1_7"):
         print(f"{name} + 1 moves the output by {(column_attention(X, *Os, *moved) - got).abs().max().item():.1e}")
     plots.heatmaps(
         {"rows: query by key": weights[0], "columns: key by query": (K.T @ Q).softmax(0)}, range(6), range(6),
+        xlabel=("keys", "queries"), ylabel=("queries", "keys"),
         alt="Two matrices of attention weights, the second the transpose of the first.",
     )
 
@@ -1187,7 +1196,7 @@ with after("q1_17"):
     plots.curves(
         spreads, shown | {"share above 0.95": (tops > 0.95).float().mean(1)}, "spread of the scores", "largest weight",
         "Eight normal scores: how fast the softmax sharpens", logx=True,
-        alt="As the spread grows from 0.1 to 1000 the largest of eight weights rises from 1/8 to 1.",
+        alt="Four curves over the spread from 0.1 to 1000: three quantiles of the largest weight, and how often it is above 0.95.",
     )
 
 # %% [markdown] question="q1_9" sources="001/1.1-c-attn"
@@ -1262,7 +1271,15 @@ def beta_to_focus(scores: Tensor, p: float) -> float:
 # The largest weight as $\beta$ grows, for scores with a clear winner, with a close second and with a tie at
 # the top. The dots are your answers for $p = 0.45$, $0.8$ and $0.99$, where there are any. Then the price
 # of focus: the $\beta$ that it takes for a weight of 0.9, against the gap between the winner and seven
-# equal rivals. **Predict before you run the cell:** the gap is halved; what happens to $\beta$?
+# equal rivals. **Predict before you run the cell:** the clear winner is 1.5 ahead, the close second leaves 0.4. How much
+# more $\beta$ does it take there for 0.99? And where does the tie have no dot?
+#
+# <details><summary>What we found</summary>
+#
+# 3.6 times as much, 11.5 against 3.2: about the ratio of the gaps, 3.75, since the other rivals hardly count. The tie shares
+# evenly and stays below 0.5, so it has a dot at 0.45 only. In the second picture $\beta$ is as one over the gap.
+#
+# </details>
 
 # %% tags=["plot"]
 with after("q1_9"):
@@ -1278,14 +1295,14 @@ with after("q1_9"):
     plots.scatter_with_curve(
         [beta for beta, _ in found], [p for _, p in found], betas, tops, "beta", "largest weight",
         "How much beta buys how much focus", points="your answers",
-        alt="Three curves rise from 0.25: two tend to 1, the one with a tie to 0.5; dots mark the answers.",
+        alt="Three curves, one for each set of scores: the largest weight over beta from 0 to 13, with dots for your answers.",
     )
     gaps = torch.logspace(-2, 1, 13, dtype=torch.float64)
     needed = [beta_to_focus(torch.tensor([gap] + [0.0] * 7), 0.9) for gap in gaps.tolist()]
     plots.curves(
         gaps, {"p = 0.9, seven rivals": needed}, "gap to the rivals", "beta needed", "The price of focus",
         logx=True, logy=True, marks=True,
-        alt="On logarithmic axes the beta that is needed falls with the gap along a line of slope -1.",
+        alt="One curve on logarithmic axes: the beta that is needed over gaps from 0.01 to 10.",
     )
 
 # %% [markdown] told="001/1.1-c-attn 001/1.1-c-fc 001/1.1-d-attn 001/1.1-d-fc: asked for a sketch there, shown by number here, and asked in part by the repairs and the focus"
@@ -1396,7 +1413,14 @@ def elongated_limit(q: Tensor, K: Tensor, V: Tensor, j: int, beta: float) -> Ten
 # Last, two tests of your Jacobian: move the key a little, and compare; and shake it with noise of standard deviation
 # $\epsilon$, twenty thousand times. To first order the output is then shaken along $v_j - h$ only, with the covariance
 # $\epsilon^2 J J^\top$, and its mean stays where it was up to order $\epsilon^2$. **Predict before you run the cell:** which
-# query gives key 0 everything, which nothing, and which does not notice?
+# of the three queries is at its limit from the start, and do the other two come near like one over the stretch, or faster?
+#
+# <details><summary>What we found</summary>
+#
+# The one with $q \cdot k = 0$ has nowhere to go. The other two fall along straight lines on a logarithmic axis, that is
+# exponentially, and equally fast in the end, since $|q \cdot k| = 0.8$ for both.
+#
+# </details>
 
 # %% tags=["plot"]
 with after("q1_10"):
@@ -1414,9 +1438,9 @@ with after("q1_10"):
         weight[name] = a[:, 0]
         distance[name] = (a @ V - elongated_limit(q, K, V, 0, 1.0)).norm(dim=-1).clamp(min=1e-12)
     plots.curves(stretches, weight, "stretch", "weight of key 0", "A longer key",
-                 alt="As key 0 is stretched its weight rises to 1, stays, or falls to 0.")
+                 alt="Three curves, one for each query: the weight of key 0 over a stretch from 1 to 16.")
     plots.curves(stretches, distance, "stretch", "distance to your limit", "Does it get there?", logy=True,
-                 alt="The distance between output and limit falls towards zero for all three queries.")
+                 alt="Three curves on a logarithmic axis: the distance between output and limit over the stretch.")
     step = torch.zeros_like(K)
     step[0] = torch.tensor([1e-4, -2e-4])
     moved = torch.softmax((K + step) @ q, -1) @ V - torch.softmax(K @ q, -1) @ V
@@ -1834,8 +1858,8 @@ with after("q1_13"):
             mended.append(repaired(mu, sigma))
         plots.curves(
             widths, {"measured": measured, f"{line}, as printed": printed, "your repair": mended},
-            "width d", "variance of q . k", "One line against the dice", logx=True, logy=True, marks=True,
-            alt="The measured variance grows with the width; the printed line leaves it, the repair stays on it.",
+            "width d", "variance of q . k", "One line against the dice", logx=True, logy=True, marks=True, overlap=True,
+            alt="Three curves on logarithmic axes over the width: the variance measured, as printed, and by your repair.",
         )
 
 # %% [markdown]

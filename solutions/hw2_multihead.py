@@ -311,8 +311,8 @@ with after("q2_2", what="comparison"):
 # **What do heads do?** Give them jobs and watch. The sequences below have 12 symbols out of 12, and one of
 # them is *marked*. At every place a model must name three symbols: the one just **before**, the **first** of
 # the sequence, and the **marked** one. The model is an embedding, one `MultiHeadAttention` of yours and a
-# linear layer (`course_utils.hw2.three_jobs`). We train it twice, with one head of width 24 and with three of
-# width 8: the same number of parameters, and (as you will prove in @q2_5) the same number of operations.
+# linear layer (`course_utils.hw2.three_jobs`). We train it twice (some seconds), with one head of width 24 and
+# with three of width 8: the same number of parameters, and (as you will prove in @q2_5) of operations.
 
 # %% tags=["training"]
 with after("q2_2"):
@@ -325,7 +325,7 @@ with after("q2_2"):
     three_heads = model
     plots.bars(
         three_jobs.JOBS, shares, "job", "share of right answers", "Three jobs, one softmax or three",
-        alt="With three heads all jobs are done; with one head the job of the previous symbol is not.",
+        alt="Bars of right answers: three jobs, each by one head and by three heads.",
     )
 
 # %% [markdown]
@@ -461,8 +461,9 @@ with after("q2_1", "q2_2", "q2_13"):
 
     panels = {"per_head_projection": hears(lambda z: per_head_projection(z, W)), "q_proj": hears(dense),
               "ordinary convolution": hears(lambda z: ordinary(z.mT).mT)}
-    plots.heatmaps(panels, xlabel="input feature", ylabel="output feature", title="Who hears whom",
-                   alt="Three tables: blocks of four along the diagonal for the per-head projection, full for the others.")
+    plots.heatmaps({name: panel / panel.max() for name, panel in panels.items()}, xlabel="input feature",
+                   ylabel="output feature", title="Who hears whom (each divided by its largest; white: exactly 0)",
+                   blank_zeros=True, alt="Three tables of 12 by 12: the size of the derivative of output by input features.")
     grouped = as_grouped_convolution(W)
     print(f"weights: {W.numel()} per head and in {grouped.weight.numel()} of the grouped convolution, "
           f"{dense.weight.numel()} in q_proj")
@@ -774,7 +775,7 @@ with after("q2_2", "q2_5"):
             "projections": [8 * N * 64**2 for N in lengths],
             "the two products": [4 * N**2 * 64 for N in lengths],
         }, "tokens N", "FLOPs", "Where the work is (D = 64)", points="measured", logx=True, logy=True,
-        alt="On logarithmic axes projections grow with slope 1, products with slope 2; they cross at N = 128.",
+        alt="FLOPs over tokens on logarithmic axes: curves for your formula, projections and products, and measured dots.",
     )
 
 # %% [markdown] told="003/2-d"
@@ -966,8 +967,8 @@ def cached_step(mha: nn.Module, x_t: Tensor, cache: KVCache) -> tuple[Tensor, KV
 
 # %% [markdown]
 # 256 tokens, one by one, and the largest difference from the full pass. Then the work per new token, as
-# the text grows, with your cache and without. The second curve is what makes a chat model without a cache
-# slower with every word. The price is memory: the cache of one layer holds $2tD$ numbers, and all layers have
+# the text grows, with your cache and without. The curve of "all over again" is what makes a chat model without a
+# cache slower with every word. The price is memory: the cache of one layer holds $2tD$ numbers, and all layers have
 # one.
 
 # %% tags=["plot"]
@@ -991,12 +992,12 @@ with after("q2_7"):
 # agree. Three ways to the outputs of a text of 256 tokens, at $D = 256$ with eight heads: **prefill**, the whole text in
 # one causal call, as a chat model reads your question; **decode**, token after token with your cache, as it writes its
 # answer; and token after token **all over again**. The cell takes them in turns on one thread, and shows FLOPs, time and
-# memory at its fullest, all as ratios to prefill. Predict before you look: decode has fewer FLOPs than prefill, since its
+# memory at its fullest, all as ratios to prefill (some seconds, most of them for the third). Predict before you look: decode has fewer FLOPs than prefill, since its
 # queries never meet later keys. Is it faster? And which of the three needs the most memory?
 #
 # <details><summary>What ours did</summary>
 #
-# Decode had 0.83 times the FLOPs of prefill and took 3 to 6 times the time, on a busy machine: 256 calls with one row each
+# Decode had 0.83 times the FLOPs of prefill and took 3 to 7 times the time, on a busy machine: 256 calls with one row each
 # start every product 256 times and read all weights of the layer 256 times, and what is read is used for a single row.
 # (On a GPU the gap is wider still. Whoever serves a chat model therefore decodes for many users at once.) Its memory was
 # 0.13 times prefill's: one row of weights per head at a time, and not 256. All over again had 114 times the FLOPs and took
@@ -1140,7 +1141,7 @@ with after("q2_8"):
         work["linear"].append(count_work(linear_attention, q, k, v, elu_features)["flops"])
     plots.curves(
         lengths, work, "tokens N", "FLOPs", "The order of multiplication (D = 32)", logx=True, logy=True, marks=True,
-        alt="Softmax attention grows with slope 2 on logarithmic axes, linear attention with slope 1.",
+        alt="FLOPs over tokens on logarithmic axes: one curve for softmax attention, one for linear attention.",
     )
     print(f"at N = {lengths[-1]}, softmax attention costs {work['softmax'][-1] / work['linear'][-1]:.0f} times as much")
     rng = torch.Generator().manual_seed(8)
@@ -1266,9 +1267,11 @@ with after("q2_9"):
     windows, strides = window_attention(q, k, eye, 4)[0], strided_attention(q, k, eye, 4)[0]
     plots.heatmaps(
         {"all see all": attention(q, k, eye)[0][0], "windows of four": windows, "strides of four": strides,
-         "windows, then strides": strides @ windows}, xlabel="key", ylabel="query",
+         "windows, then strides": strides @ windows}, xlabel="key", ylabel="query", blank_zeros=True,
+        title="Weights (white: exactly 0)",
         alt="Full attention; four blocks along the diagonal; a grid of points four apart; the product of the two, full.",
     )
+    print(f"smallest entry of the product: {(strides @ windows).min():.1e}")
     lengths, small = [2**i for i in range(6, 13)], [2**i for i in range(6, 10)]
     measured = []
     for N in small:
@@ -1281,9 +1284,8 @@ with after("q2_9"):
             "channels": [attention_cost(N, D, "channels") for N in lengths],
             f"windows of {w}": [4 * N * w * D for N in lengths],
             "strides of 8": [attention_cost(N, D, "patches") / 8 for N in lengths],
-        }, "patches N", "FLOPs", f"Four ways to look (D = {D})", points="measured", logx=True, logy=True,
-        alt="Costs on logarithmic axes: patches and strides with slope 2, channels and windows with slope 1, windows "
-        "lowest; patches and channels cross at N = D.",
+        }, "patches N", "FLOPs", f"The square and three ways out (D = {D})", points="measured", logx=True, logy=True,
+        alt="Costs over patches on logarithmic axes: curves for patches, channels, windows and strides, and measured dots.",
     )
 
 # %% [markdown]
@@ -1375,9 +1377,9 @@ with after("q2_10"):
     rng, blocked = torch.Generator().manual_seed(10), torch.tensor([0, 0, 1, 0, 1, 1], dtype=torch.bool)
     scores = torch.randn(6, generator=rng)
     plots.bars(
-        [f"key {j}{' (blocked)' if b else ''}" for j, b in enumerate(blocked.tolist())],
+        [f"{j}{'*' if b else ''}" for j, b in enumerate(blocked.tolist())],
         {"masked before": scores.masked_fill(blocked, -math.inf).softmax(-1), "masked after": scores.softmax(-1) * ~blocked},
-        "key", "weight", "The same scores, masked before and after the softmax",
+        "key (* blocked)", "weight", "Masked before and after the softmax",
         alt="Bars of six weights: masked before they sum to 1; masked after, each is smaller, and their sum is far below 1.",
     )
     x, weights = torch.randn(7, 8, generator=rng), torch.randn(3, 3, 8, 8, generator=rng) / 3
