@@ -12,6 +12,7 @@ from course_utils.explain.check_report import CheckReport, Overview
 from course_utils.explain.explainer import Explainer
 from course_utils.explain.fast_imports import without_slow_imports
 from course_utils.explain.outcomes import CheckOutcome
+from course_utils.notebook.bars import without_bars
 
 __all__ = ["Explainer", "Grader", "report_of"]
 
@@ -36,14 +37,16 @@ class Grader:
         if not (self.tests_dir / f"{question}.py").is_file():
             raise FileNotFoundError(f"there is no check {question!r} in {self.tests_dir.resolve()}: {self._known()}")
         env = sys._getframe(1).f_globals if global_env is None else global_env
-        return report_of(question, self._otter.check(question, global_env=env))
+        with without_bars():
+            return report_of(question, self._otter.check(question, global_env=env))
 
     def check_all(self, global_env: dict[str, Any] | None = None) -> Overview | None:
         """Run the public checks of every question: one line each."""
         if self._otter is None:
             return None
         env = sys._getframe(1).f_globals if global_env is None else global_env
-        checks = {question: self._otter.check(question, global_env=env) for question in self._questions()}
+        with without_bars():
+            checks = {question: self._otter.check(question, global_env=env) for question in self._questions()}
         return Overview(self.name, [report_of(question, found) for question, found in checks.items()])
 
     def __getattr__(self, name: str) -> Any:

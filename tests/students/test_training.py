@@ -11,6 +11,7 @@ import torch
 from safetensors.torch import load_file, save_file, save_model
 from torch import nn
 
+from course_utils.notebook.bars import without_bars
 from course_utils.notebook.training import (
     CheckpointError,
     Curves,
@@ -371,6 +372,9 @@ def test_a_notebook_shows_bars(monkeypatch):
     shell = SimpleNamespace(kernel=object())
     monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
     assert list(progress([1, 2])) == [1, 2] and "2/2" in sys.stdout.getvalue()
+    shown = sys.stdout.getvalue()
+    with without_bars():  # as in a check
+        assert list(progress([1, 2, 3])) == [1, 2, 3] and sys.stdout.getvalue() == shown
 
 
 def test_curves_of_different_steps_are_drawn_together(monkeypatch):
