@@ -574,8 +574,7 @@ with after("q4_4"):
         list(steps), {f"D = {D}, warm-up {w}": [noam_rate(s, D, w) for s in steps]
                       for D, w in ((512, 4000), (512, 8000), (256, 4000))},
         "step", "rate", "The schedule of 2017",
-        alt="Three curves that rise in a line to a peak at the end of the warm-up and then fall like one over the root. "
-        "A longer warm-up peaks later and lower; a narrower model gets a larger rate throughout.",
+        alt="Three curves, one for each setting: the rate over 20,000 steps, with a peak at the end of the warm-up.",
     )
     peak = RATE * noam_rate(WARMUP, SIZES["d_model"], WARMUP)
     print(f"our run below: {RATE} times the schedule with warm-up {WARMUP}, so the peak is {peak:.4f}")
@@ -605,8 +604,8 @@ with after("q4_4"):
 #   as the result, one for each step in the order of the batches.{=losses} The arguments behind `batches` are free as long
 #   as they have defaults; keep those of the stub if you want to use our training cell in Part IV. There, `batches` is a
 #   list of batches, run through `epochs` times;{=epochs} `optimizer=None` means Adam with `betas=BETAS`;{=adam} and before
-#   each step the rate of all `optimizer.param_groups` is set to `rate * noam_rate(step, d_model, warmup)`, where steps
-#   count on from `start` (the first is `start + 1`).{=schedule}
+#   each step the rate of all `optimizer.param_groups` is set to `rate * noam_rate(step, d_model, warmup)`, where
+#   `d_model` is the width of the model's embeddings and steps count on from `start` (the first is `start + 1`).{=schedule}
 #
 # A bar is `bar = progress(batches, label="training")`: iterate over `bar`, and `bar.show(loss=..., rate=...)`
 # writes beside it.
@@ -664,7 +663,7 @@ def fit(
 # hint: `nn.utils.clip_grad_norm_(parameters, 1.0)` between `backward` and `step`. `loss.item()` is a float.
 #
 # pseudo-code: train_step: move the batch; model.train(); logits; smoothed_loss; zero_grad; backward; clip; step;
-# return the loss as a float. fit: for each epoch and batch: set the rate in every group; train_step; note the
+# return the loss as a float. fit: one bar over the batches of all epochs; for each: set the rate in every group; train_step; note the
 # loss; show it.
 
 # %% [markdown]

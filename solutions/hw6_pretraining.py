@@ -223,8 +223,8 @@ with after("q6_1"):
     tables = {name: ([vocabulary.decode(row) for row in table.tolist()], padding) for name, table in shown.items()}
     asked = [[vocabulary.tokens[i] if i >= 0 else "" for i in row] for row in labels.tolist()]
     plots.token_tables(tables | {"what it is asked for": (asked, labels < 0)}, "Words hidden, a quarter of them here",
-                       alt="Three tables of words: four sentences; the same with some words replaced by [mask] and one "
-                       "or two by another word; and the words that are asked for, at those places only.")
+                       alt="Three tables of words: four sentences; the same with some words replaced by [mask] or "
+                       "another word; and the words that are asked for, at those places only.")
 
 # %% [markdown] question="q6_2"
 # ### Pairs of sentences
@@ -520,8 +520,7 @@ with after("q6_1", "q6_2", "q6_3", "q6_4"):
         sizes[task] = [sum((x.grad.norm().item() for n, x in fresh.named_parameters()
                             if n.split(".")[0] == name and x.grad is not None), 0.0) for name in names]
     plots.bars(names, sizes, "part", "size of the gradient", "Whom each loss reaches", logy=True,
-               alt="Bars for each part of BERT on a logarithmic axis. Embeddings, norm and layers have two bars; mlm_dense, "
-               "mlm_norm and mlm_bias only one from the word loss; pooler and nsp only one from the pair loss.")
+               alt="Bars for each part of BERT on a logarithmic axis: its gradient from the word loss and from the pair loss.")
 
 # %% [markdown] explain="q6_14" sources="004/12.6-why" points=2 minutes=8 difficulty=1
 # ### In your own words: why two tasks?
@@ -602,8 +601,7 @@ with after("q6_1", "q6_2", "q6_3", "q6_4", what="training run"):
 with after("q6_1", "q6_2", "q6_3", "q6_4", what="picture"):
     if curves.values:
         curves.plot("words", "pairs", title="Two tasks, one encoder", ylabel="loss on held-out stories",
-                    alt="The word loss falls from 4.5, quickly at first and in two steps. The pair loss stays level at 0.69 for "
-                    "about half of the run and then falls to 0.36.")
+                    alt="Loss on held-out stories over the steps: one curve for words, one for pairs.")
     hidden = torch.tensor([[CLS, *documents[0][0], SEP]], device=device)
     for place in (1, 3, 5):
         asked = hidden.clone()
@@ -712,7 +710,7 @@ with after("q6_3", "q6_12", what="experiment"):
             results.append(sum(scores) / len(scores))
         print(f"{n} labels:", "  ".join(f"{name} {values[-1]:.3f}" for name, values in told.items()))
     plots.curves(counts, told, "labels", "right on 500 new pairs", "What pretraining was worth", logx=True, marks=True,
-                 alt="Pretrained: from about 0.8 with 16 labels to 1. From scratch: near 0.5, however many labels.")
+                 alt="Share told right over the number of labels: one curve pretrained, one from scratch.")
 
 # %% [markdown]
 # Is it always worth so much? The stories come with other labels: their **theme**, their **mood**, and **who** is meant where a
@@ -942,8 +940,7 @@ with after("q6_2", "q6_6"):
     found = {name: leaks(examples) | {"shared words": shared_words(examples)} for name, examples in made.items()}
     plots.bars(list(found), {key: [found[name][key] for name in found] for key in ("first", "second", "lengths", "shared words")},
                "task", "told right", "What can be told without reading",
-               alt="Four groups of bars. First, second and lengths are near 0.5 everywhere. Shared words tell more than that for "
-               "next sentence and for the same story, and nothing for sentence order.")
+               alt="Four groups of bars, one for each task: told right by the first, the second, lengths and shared words.")
     print({name: {key: round(value, 3) for key, value in row.items()} for name, row in found.items()})
 
 # %% [markdown] explain="q6_15" sources="004/12.6-novel" points=2 minutes=8 difficulty=2
@@ -1387,8 +1384,8 @@ def sample(
 # new; one more column of False for the mask. Finally: the mode back.
 
 # %% [markdown]
-# What your model writes about the people of the stories, and what greedy decoding does: it runs in circles. The bars
-# count how many of the pairs of neighbouring words in 40 words were there before in the same text.
+# What your model writes about the people of the stories, in four ways. The bars count how many of the pairs of
+# neighbouring words in 40 words were there before in the same text. Which way runs in circles?
 
 # %% tags=["training"]
 with after("q6_7", "q6_9", "q6_10", what="text"):
@@ -1400,9 +1397,11 @@ with after("q6_7", "q6_9", "q6_10", what="text"):
         repeats[name] = sum(map(repeated, texts)) / len(texts)
         print(f"{name:16}", " ".join(words[i] for i in texts[0]))
     plots.bars(list(repeats), list(repeats.values()), "", "share of repeated pairs", "Repetition in 40 words",
-               alt="The share of pairs of words that were there before: largest for greedy decoding, smaller with chance.")
+               alt="Four bars, one for each way: the share of pairs of words that were there before.")
 
 # %% [markdown]
+# Greedy decoding does: what was likely once is likely again, and chance leads out.
+#
 # And what the cache saves: FLOPs for $n$ more words after a prompt of 8, with your `sample`, and without a cache, where
 # every word so far runs through all layers again for each new one.
 
@@ -1501,8 +1500,8 @@ def bits_per_character(perplexity: float, n_tokens: int, n_characters: int) -> f
 # N - 1: the last logits of ids[i - max_len : i]. Cross-entropy against ids[1:], mean, exp. Mode back.
 
 # %% [markdown]
-# Two models of the same stories, one that reads words and one that reads letters, each trained for the same time. Their
-# perplexities look as if the second were far better. Bits per character tell.
+# Two models of the same stories, one that reads words and one that reads letters, each trained for the same time. Which
+# one has the smaller perplexity, and is it the better one? Bits per character tell.
 
 # %% tags=["training"]
 with after("q6_7", "q6_11", what="run"):
@@ -1518,8 +1517,8 @@ with after("q6_7", "q6_11", what="run"):
     for name, (each, count) in found.items():
         print(f"{name:8} perplexity {each:6.2f} over {count} tokens: {bits[name]:.2f} bits per character")
     plots.bars(list(found), {"perplexity": [each for each, _ in found.values()], "bits per character": list(bits.values())},
-               alt="Perplexity and bits per character of a model of words and of one of letters: the letters have the "
-               "much smaller perplexity and about as many bits per character or more.", logy=True)
+               alt="Bars on a logarithmic axis: perplexity and bits per character of a model of words and of one of letters.",
+               logy=True)
 
 # %% [markdown]
 # ## Part V. Before you believe it
@@ -1585,8 +1584,14 @@ def false_claims() -> dict[str, dict[str, Any]]:
 
 # %% [markdown]
 # Does a causal mask know the order? Random stacks of one to four layers without positions, 200 of them each: how far the last
-# output moves when the tokens before it change places. With one layer it does not move at all: each token before the
+# output moves when the tokens before it change places. From how many layers on does it move?
+#
+# <details><summary>What we see</summary>
+#
+# With one layer it does not move at all: each token before the
 # last is itself, and the last takes a sum. From two layers on it does, for then a token has heard those before it.
+#
+# </details>
 
 # %% tags=["plot"]
 with after("q6_7"):
@@ -1602,8 +1607,7 @@ with after("q6_7"):
                 ends.append(h[:, -1])  # [200, 16]
             moved[name].append(float((ends[0] - ends[1]).norm(dim=-1).mean()))
     plots.curves([1, 2, 3, 4], moved, "layers", "how far the last output moves", "The order of the past, without positions", marks=True,
-                 alt="How far the last output moves when the past is turned round, over the number of layers: with a "
-                 "causal mask zero for one layer and clearly more from two on; without a mask always zero.")
+                 alt="How far the last output moves when the past is turned round, over one to four layers, with and without a mask.")
 
 # %% [markdown]
 # And the last claim. The same small model of masked words, the same 60 sentences, the same number of steps: once the chosen
@@ -1613,7 +1617,7 @@ with after("q6_7"):
 with after("q6_7", what="run"):
     curves = fixed_or_anew(epochs=2 if fast() else 30)
     plots.curves(curves.pop("epoch"), curves, "epoch", "loss on other sentences", "Masks that stay, and masks drawn anew",
-                 alt="The loss of masked words on other sentences over epochs: it falls further with masks drawn anew.")
+                 alt="The loss of masked words on other sentences over epochs: masks that stay, and masks drawn anew.")
 
 # %% tags=["plot"]
 with after("q6_13"):

@@ -23,6 +23,7 @@ __all__ += ["sphere", "token_tables"]
 MARKERS = "osD^vPX*"
 MOST_TICKS = 24  # more labels than this do not fit beside a heat map
 FEW_POINTS = 8  # so many fit below a panel
+LONGEST = 60  # letters of all labels below a panel, side by side
 MOST_NUMBERS = 80  # cells up to which a heat map carries its numbers
 
 
@@ -148,6 +149,8 @@ def bars(
         if numbers:
             axes.bar_label(drawn, [format(height, numbers) for height in array(heights)], fontsize=9)
     axes.set_xticks(places, [str(label) for label in labels])
+    if sum(2 + max(map(len, str(label).split("\n"))) for label in labels) > LONGEST:
+        axes.tick_params(axis="x", rotation=45)
     axes.set_yscale("log" if logy else "linear")
     if any(series):
         figure.legend(loc="outside right upper")  # inside, it would cover a bar
