@@ -22,7 +22,7 @@ from course_utils.terminal.definitions import defined_names
 
 NAME = re.compile(r"hw(\d+)_[a-z0-9_]+")
 QUESTION_ID = re.compile(r"q(\d+)_\d+")
-HEADING = re.compile(r"^#+ (?:[\d.]+ )?(.+)$", re.MULTILINE)
+HEADING = re.compile(r"^#+ ([\d.]+ )?(.+)$", re.MULTILINE)
 BEGIN, END = "BEGIN SOLUTION", "END SOLUTION"
 METADATA = {"question", "explain", "points", "minutes", "difficulty", "limits", "uses", "help", "card"}
 METADATA |= {"contents", "given", "summary", "tags", "bonus", "sources", "told"}
@@ -90,14 +90,23 @@ class Homework:
         """What the whole homework is worth; bonus questions earn points beyond that."""
         return sum(asked.points for asked in self.graded if not asked.bonus)
 
-    @cached_property
+    @property
     def titles(self) -> dict[str, str]:
         """The heading of each question, without its number."""
-        found: dict[str, str] = {}
+        return {asked: title for asked, (_, title) in self._headings.items()}
+
+    @property
+    def sections(self) -> dict[str, str]:
+        """The heading of each question with its number: "3.8 The encoder layer", beside ids that keep to no order."""
+        return {asked: f"{number}{title}" for asked, (number, title) in self._headings.items()}
+
+    @cached_property
+    def _headings(self) -> dict[str, tuple[str, str]]:
+        found: dict[str, tuple[str, str]] = {}
         for cell in self.cells:
             asked = cell.metadata.get("question") or cell.metadata.get("explain")
             if cell.kind == "markdown" and asked and (heading := HEADING.search(cell.source)):
-                found.setdefault(str(asked), heading[1].strip())
+                found.setdefault(str(asked), (heading[1] or "", heading[2].strip()))
         return found
 
     def question(self, question_id: str) -> Question:

@@ -76,7 +76,7 @@ def render(
         kinds=KINDS,
         pages=page_names(outcomes),
         questions=question_items(reports),
-        titles=homework.titles,
+        titles=homework.sections,
         cases=case_items(outcomes, reports),
         misconceptions=misconceptions(outcomes, reports),
         attention=_attention(outcomes, handed),

@@ -86,7 +86,7 @@ def _question(result: QuestionResult, outcome: Outcome, homework: Homework, leve
     first = {name: sentence for sentence, name in sentences.items()}
     return {
         "question": result.question,
-        "title": homework.titles.get(result.question, ""),
+        "title": homework.sections.get(result.question, ""),
         "score": result.score,
         "judged": result.judged,
         "points": result.points,

@@ -22,12 +22,20 @@ from course_utils.checking.wrong import NotAnswered, Wrong
 from course_utils.explain.error_words import in_words, shapes_on
 from course_utils.explain.fingerprints import Fingerprint, run_probe
 from course_utils.explain.naming import diagnose
-from course_utils.explain.outcomes import CheckOutcome, Status
+from course_utils.explain.outcomes import CheckOutcome, Status, waiting
 from course_utils.explain.sealed_prints import FILE, Catalogue, Mistake, Unreadable, read_catalogue
 from course_utils.explain.stubs import is_stub, question_of
 
 SEED = 2024  # public checks draw the same inputs every time
 LONGEST = 600  # characters of a student's own error message
+
+
+class _Undefined(NotAnswered):
+    """A check asks for something that the notebook does not define."""
+
+    def __init__(self, question: str, name: str) -> None:
+        super().__init__(f"{question}: `{name}` is not defined yet")
+        self.missing = name
 
 
 class Explainer:
@@ -92,7 +100,7 @@ class Explainer:
                     arguments[name] = _generator(self.rng)
                 elif name not in arguments:
                     if env.get(name) is None:
-                        raise NotAnswered(f"{self.question}: `{name}` is not defined yet")
+                        raise _Undefined(self.question, name)
                     arguments[name] = env[name]
             yield arguments
 
@@ -101,13 +109,14 @@ class Explainer:
         if error is None:
             return CheckOutcome("passed", sentence)
         if isinstance(error, NotAnswered) or is_stub(error):
-            return CheckOutcome("not answered", sentence, self._unanswered(error))
+            return self._unanswered(sentence, error)
         known = {mistake.label: mistake for mistake in self.mistakes}
         label = getattr(error, "mistake", None)
         mistake = known.get(label or "") or self._diagnose(test.__name__, env)
         status, message = _explain(error, env)
         if mistake is None:
-            return CheckOutcome(status, sentence, message, label, remark=self.remark)
+            needs = _undefined(error, env)
+            return CheckOutcome(status, sentence, message, label, remark=self.remark, needs=needs)
         return CheckOutcome(status, sentence, message, mistake.label, mistake.hint)
 
     @property
@@ -128,12 +137,14 @@ class Explainer:
             )
             return Catalogue("", [])
 
-    def _unanswered(self, error: Exception) -> str:
+    def _unanswered(self, sentence: str, error: Exception) -> CheckOutcome:
         needed = question_of(error)
         if needed and needed != self.question:
-            return f"needs {needed}, which is not answered yet"
+            return waiting(sentence, needed)
         detail = str(error).removeprefix(f"{self.question}:").strip()
-        return f"not answered yet: {detail}" if detail else "not answered yet"
+        message = f"not answered yet: {detail}" if detail else "not answered yet"
+        missing = error.missing if isinstance(error, _Undefined) else ""
+        return CheckOutcome("not answered", sentence, message, needs=missing)
 
     def _diagnose(self, check: str, env: Mapping[str, Any]) -> Mistake | None:
         """The mistake that explains why this check fails: one that fails it too."""
@@ -207,6 +218,12 @@ def _explain(error: Exception, env: Mapping[str, Any]) -> tuple[Status, str]:
     told += [words] if words else []
     told += [f"On that line {shapes}"] if words and shapes else []
     return "error", ". ".join(told)
+
+
+def _undefined(error: Exception, env: Mapping[str, Any]) -> str:
+    """The global name that the student's code did not find, if that is the error."""
+    missing = isinstance(error, NameError) and not isinstance(error, UnboundLocalError) and error.name
+    return missing if missing and missing not in env else ""
 
 
 def _student_frame(error: Exception, env: Mapping[str, Any]) -> tuple[FrameType, int] | None:

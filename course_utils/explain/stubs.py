@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
+from types import CodeType, FunctionType
 
-_QUESTION = re.compile(r"q\d+_\d+")
+QUESTION = re.compile(r"q\d+_\d+")
 # torch raises NotImplementedError too, for a dtype or device that an operation lacks
 _TORCH = re.compile(r"not (currently )?(implemented|supported) for|could not run", re.IGNORECASE)
 
@@ -14,10 +16,27 @@ def is_stub(error: BaseException) -> bool:
     if not isinstance(error, NotImplementedError):
         return False
     message = str(error)
-    return bool(_QUESTION.match(message)) or not _TORCH.search(message)
+    return bool(QUESTION.match(message)) or not _TORCH.search(message)
 
 
 def question_of(error: BaseException) -> str:
     """The question id that opens a stub's message ("q1_7: ..."), or an empty string."""
-    found = _QUESTION.match(str(error))
+    found = QUESTION.match(str(error))
     return found.group() if found else ""
+
+
+def stubbed(values: Iterable[object]) -> set[str]:
+    """The questions whose definitions, among these values, are as they were handed out."""
+    return {found for value in values for code in _codes(value) for found in _stub_in(code)}
+
+
+def _codes(value: object) -> Iterator[CodeType]:
+    """The code of a function, or of a class's own methods."""
+    members = list(vars(value).values()) if isinstance(value, type) else [value]
+    return (member.__code__ for member in members if isinstance(member, FunctionType))
+
+
+def _stub_in(code: CodeType) -> list[str]:
+    """The question that opens the message of a NotImplementedError in the code."""
+    texts = code.co_consts if "NotImplementedError" in code.co_names else ()
+    return [found.group() for text in texts if isinstance(text, str) and (found := QUESTION.match(text))]

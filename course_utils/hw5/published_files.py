@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from course_utils.data.safetensors_header import read_header
 
 if TYPE_CHECKING:  # `course data` answers at once
     from torch import Tensor
@@ -13,7 +15,6 @@ if TYPE_CHECKING:  # `course data` answers at once
 HUB = "https://huggingface.co/google"
 LABELS = "vit_config.json"  # the names of the 1,000 classes
 PHOTOS = ("photo.jpg", "photo.jpeg", "photo.png", "photo.webp")
-LARGEST_HEADER = 1 << 24
 
 
 @dataclass(frozen=True)
@@ -104,16 +105,10 @@ def _fault(path: Path, kind: Published) -> str | None:
     """What is wrong with a copy; None where it has the wanted tensors and all the bytes that they need."""
     if not path.is_file():
         return "not there; nothing in the homework needs it."
-    with path.open("rb") as stream:
-        length = int.from_bytes(stream.read(8), "little")
-        if not 2 <= length <= LARGEST_HEADER:
-            return "no safetensors file."
-        try:
-            contents: dict[str, Any] = json.loads(stream.read(length))
-        except ValueError:
-            return "no safetensors file, or cut within its first part."
-    ends = [entry["data_offsets"][1] for name, entry in contents.items() if name != "__metadata__"]
-    expected = 8 + length + max(ends, default=0)
-    if path.stat().st_size != expected:
-        return f"{path.stat().st_size:,} bytes where its table of contents promises {expected:,}: it is cut or damaged."
-    return None if kind.mark in contents else f"another model's file: it has no {kind.mark}."
+    header = read_header(path)
+    if header is None:
+        return "no safetensors file, or cut within its first part."
+    size = path.stat().st_size
+    if size != header.size:
+        return f"{size:,} bytes where its table of contents promises {header.size:,}: it is cut or damaged."
+    return None if kind.mark in header.tensors else f"another model's file: it has no {kind.mark}."

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from course_utils.data.safetensors_header import read_header
 
 if TYPE_CHECKING:  # `course data` answers at once
     from torch import Tensor
@@ -16,7 +17,6 @@ WEIGHTS, TOKENS = "gpt2.safetensors", "tokenizer.json"
 SIZE = 548_105_171  # bytes of model.safetensors
 SHA256 = "248dfc3911869ec493c76e65bf2fcf7f615828b0254c12b473182f0f81d3a707"
 GPT2 = {"vocab_size": 50257, "d_model": 768, "n_heads": 12, "d_ff": 3072, "n_layers": 12, "max_len": 1024}
-LARGEST_HEADER = 1 << 24
 
 
 @dataclass(frozen=True)
@@ -82,22 +82,10 @@ def _fault(path: Path) -> str | None:
     if not path.is_file():
         return "not there; nothing in the homework needs it."
     if (size := path.stat().st_size) != SIZE:
-        names = _names(path)
-        if names is not None and "wte.weight" in {name.removeprefix("transformer.") for name in names}:
+        header = read_header(path)
+        if header and "wte.weight" in {name.removeprefix("transformer.") for name in header.tensors}:
             return f"a model of this kind, but not the published file ({size:,} bytes, expected {SIZE:,})."
         return f"{size:,} bytes, expected {SIZE:,}: it is cut, or another file."
     if (found := digest(path)) != SHA256:
         return f"its SHA-256 is {found}: it is damaged, or another version."
     return None
-
-
-def _names(path: Path) -> list[str] | None:
-    """The names of a safetensors file's tensors, from its header; None where it is none."""
-    with path.open("rb") as stream:
-        length = int.from_bytes(stream.read(8), "little")
-        if not 2 <= length <= LARGEST_HEADER:
-            return None
-        try:
-            return list(json.loads(stream.read(length)))
-        except (ValueError, TypeError):
-            return None

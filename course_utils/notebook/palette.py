@@ -23,6 +23,7 @@ STATUS: dict[Status, str] = {
     "passed": "#1a7f37",
     "failed": "#9a5b00",
     "error": "#c0392b",
+    "out of time": "#616b76",
     "not answered": "#616b76",
 }
 

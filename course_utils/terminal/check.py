@@ -9,21 +9,26 @@ import queue
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from course_utils.explain.check_report import CheckReport
-from course_utils.explain.outcomes import CheckOutcome
+from course_utils.explain.check_report import LABELS, CheckReport
+from course_utils.explain.outcomes import CheckOutcome, Status
 from course_utils.notebook.bars import GRADING
 from course_utils.terminal.find_work import Work
 from course_utils.terminal.notebook_file import CHECK, Cell, Notebook
 from course_utils.terminal.originals import SKIPPED_TAGS, Original
 from course_utils.terminal.refusals import Refusal
 
-LIMIT = 120.0  # seconds for one cell, or for the checks of one question
+LIMIT = 120.0  # seconds of processor time for one cell, or for the checks of one question
 FIRST = 120.0  # seconds more for Python itself to start: a cold disk takes its time over torch
+PATIENCE = 10  # times the limit by the clock: a busy machine takes long over right work, and a sleeper never ends
+LOOK = 0.2  # seconds between two looks at the time that is used
+
+Tell = Callable[[str], None]  # what is told while the checks run
 
 
 @dataclass
@@ -32,9 +37,10 @@ class Checked:
 
     reports: dict[str, CheckReport] = field(default_factory=dict)
     faults: dict[int, str] = field(default_factory=dict)  # cell's position -> what it raised
+    late: set[int] = field(default_factory=set)  # those of them that were stopped for taking too long
 
 
-def run_checks(work: Work, questions: list[str], limit: float = LIMIT) -> Checked:
+def run_checks(work: Work, questions: list[str], limit: float = LIMIT, tell: Tell = lambda _: None) -> Checked:
     """Run the notebook without its plots and trainings, and the public checks of these questions."""
     for question in questions:
         if not (work.folder / "tests" / f"{question}.py").is_file():
@@ -45,13 +51,16 @@ def run_checks(work: Work, questions: list[str], limit: float = LIMIT) -> Checke
     steps = plan(work.notebook, work.original, questions)
     checked = Checked()
     while steps:  # at most once more for each step that was stuck
-        stuck, why = _run(steps, work.folder, limit, checked)
+        run = _Run(work, checked, tell, limit, len(questions))
+        stuck, why, late = run.through(steps)
         if stuck is None:
             break
         if isinstance(stuck, int):
             checked.faults[stuck] = why
+            checked.late |= {stuck} if late else set()
         else:
-            checked.reports[stuck] = CheckReport(stuck, [CheckOutcome("error", "The checks run to their end.", why)])
+            status: Status = "out of time" if late else "error"
+            run.keep(CheckReport(stuck, [CheckOutcome(status, "The checks run to their end.", why)]))
         steps = [step for step in steps if step.get("cell") != stuck and not _settled(step, checked)]
         if not any("check" in step for step in steps):
             break
@@ -86,29 +95,89 @@ def fault_of(question: str, notebook: Notebook, checked: Checked) -> str:
     return f"{failing[0].place}: {checked.faults[failing[0].position]}" if failing else ""
 
 
-def _run(steps: list[dict[str, Any]], folder: Path, limit: float, checked: Checked) -> tuple[int | str | None, str]:
-    """Run the steps; the one at which Python stopped or which took too long, and why, or None at the end."""
-    current: int | str | None = None
-    with _process(folder) as process:
-        lines = _lines(process, json.dumps(steps))
-        while True:
-            try:
-                line = lines.get(timeout=limit + (FIRST if current is None else 0))
-            except queue.Empty:
-                return current, f"took longer than {limit:g} seconds and was stopped"
-            if line is None:
-                if current is None:
-                    raise Refusal(_no_start(process, folder))
-                return current, f"Python itself stopped here (exit code {process.wait()})"
-            if "begin" in line:
-                current = line["begin"]
-            elif "cell" in line and line["error"]:
-                checked.faults[line["cell"]] = line["error"]
-            elif "question" in line:
-                outcomes = [CheckOutcome(**outcome) for outcome in line["outcomes"]]
-                checked.reports[line["question"]] = CheckReport(line["question"], outcomes, line["topics"])
-            elif "end" in line:
-                return None, ""
+def is_late(question: str, notebook: Notebook, checked: Checked) -> bool:
+    """Whether a question's answer cell was stopped for taking too long."""
+    return any(cell.position in checked.late for cell in notebook.with_id(question))
+
+
+@dataclass
+class _Run:
+    """One process that runs steps: what it says, and how long it takes over each of them."""
+
+    work: Work
+    checked: Checked
+    tell: Tell
+    limit: float
+    total: int  # questions that are checked
+
+    def through(self, steps: list[dict[str, Any]]) -> tuple[int | str | None, str, bool]:
+        """Run the steps; the one at which Python stopped, why, and whether for its time; None at the end."""
+        current: int | str | None = None
+        with _process(self.work.folder) as process:
+            lines = _lines(process, json.dumps(steps))
+            began, used = time.monotonic(), processor_time(process.pid)
+            while True:
+                try:
+                    line = lines.get(timeout=LOOK)
+                except queue.Empty:
+                    if late := self._late(
+                        time.monotonic() - began, processor_time(process.pid) - used, current is None
+                    ):
+                        return current, late, True
+                    continue
+                if line is None:
+                    if current is None:
+                        raise Refusal(_no_start(process, self.work.folder))
+                    return current, f"Python itself stopped here (exit code {process.wait()})", False
+                if "begin" in line:
+                    current = line["begin"]
+                    began, used = time.monotonic(), processor_time(process.pid)
+                elif "cell" in line and line["error"]:
+                    self.checked.faults[line["cell"]] = line["error"]
+                elif "question" in line:
+                    outcomes = [CheckOutcome(**outcome) for outcome in line["outcomes"]]
+                    self.keep(CheckReport(line["question"], outcomes, line["topics"]))
+                elif "end" in line:
+                    return None, "", False
+
+    def keep(self, report: CheckReport) -> None:
+        """Note what was found of a question, and tell it."""
+        original = self.work.original
+        section = next(asked.section for asked in original.questions if asked.id == report.question)
+        report = report.placed(section, original.owners)
+        if report.question not in self.checked.reports:
+            done, found = len(self.checked.reports) + 1, report.summary
+            if report.status == "out of time" or is_late(report.question, self.work.notebook, self.checked):
+                found = LABELS["out of time"]
+            elif fault_of(report.question, self.work.notebook, self.checked):
+                found = "its cell fails"
+            self.tell(f"{done} of {self.total}  {report.title}: {found}")
+        self.checked.reports[report.question] = report
+
+    def _late(self, waited: float, used: float, starting: bool) -> str:
+        """Why a step is to be stopped: it has used up its limit, or nothing comes of it by the clock."""
+        limit = self.limit + (FIRST if starting else 0)
+        longer = f"`--limit {max(5 * self.limit, 1):g}` gives it longer"
+        if waited > limit and used > limit:
+            return f"it took longer than {self.limit:g} seconds of the processor and was stopped; {longer}"
+        if waited > PATIENCE * limit:
+            return (
+                f"it was stopped after {waited:.0f} seconds by the clock, in which it had {used:.0f} of the processor: "
+                f"it waits for something, or the machine is busy; {longer}"
+            )
+        return ""
+
+
+def processor_time(pid: int) -> float:
+    """Seconds of the processor that a process has used; the clock's where nothing can tell them."""
+    try:
+        import psutil  # type: ignore[import-untyped]  # comes with Jupyter
+    except ImportError:
+        return time.monotonic()
+    try:
+        return float(sum(psutil.Process(pid).cpu_times()[:2]))  # its own, as user and as system
+    except psutil.Error:  # it has just ended
+        return 0.0
 
 
 @contextlib.contextmanager

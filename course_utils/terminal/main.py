@@ -154,7 +154,11 @@ def _take_homework(parser: argparse.ArgumentParser, help: str, nargs: str | None
 
 def _add_running(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--limit", type=float, default=LIMIT, metavar="SECONDS", help="for one cell or question (default: %(default)g)"
+        "--limit",
+        type=float,
+        default=LIMIT,
+        metavar="SECONDS",
+        help="of the processor, for one cell or question (default: %(default)g)",
     )
     parser.add_argument("--json", action="store_true", help="print the results as JSON")
 
@@ -196,7 +200,7 @@ def _check(options: argparse.Namespace) -> int:
     if not questions:
         known = ", ".join(question.id for question in work.original.questions)
         raise Refusal(f"{work.homework} has no question {options.question!r}. It has {known}.")
-    checked = run_checks(work, [question.id for question in questions if not question.in_words], options.limit)
+    checked = run_checks(work, [question.id for question in questions if not question.in_words], options.limit, _tell)
     found = rows(work, checked, questions)
     failing = [cell for cell in work.notebook.cells if cell.position in checked.faults]
     faults = [f"{cell.place}: {checked.faults[cell.position]}" for cell in failing]
@@ -223,7 +227,7 @@ def _progress(options: argparse.Namespace) -> int:
     standings, unusable = [], []
     for work in works:
         try:
-            standings.append(standing(work, options.limit))
+            standings.append(standing(work, options.limit, _tell))
         except Refusal as error:  # the others are told all the same
             unusable.append(str(error))
     if options.json:
@@ -246,9 +250,11 @@ def _submit(options: argparse.Namespace) -> int:
     handed = hand_in(find_work(options.homework, Path()), options.out, options.replace)
     if options.json:
         _print_json(dataclasses.asdict(handed) | {"file": str(handed.file)})
-    else:
+    elif handed.warnings or not handed.kept:
         print(handed)
-    return OK
+    if handed.kept:
+        print(handed.kept, file=sys.stderr)
+    return BAD_INPUT if handed.kept else OK
 
 
 def _data(options: argparse.Namespace) -> int:
@@ -308,6 +314,11 @@ def _homeworks() -> list[str]:
     from course_utils.terminal.originals import originals
 
     return sorted(originals(Path()))
+
+
+def _tell(text: str) -> None:
+    """Say how far a command is, beside what it prints in the end."""
+    print(text, file=sys.stderr, flush=True)
 
 
 def _print_json(value: object) -> None:

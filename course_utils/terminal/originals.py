@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
+from course_utils.explain.check_report import titled
 from course_utils.explain.sealed_prints import FILE
 from course_utils.terminal.notebook_file import CHECK, HOMEWORK, QUESTION, Notebook, parse_notebook
 from course_utils.terminal.refusals import Refusal
@@ -18,6 +19,7 @@ from course_utils.terminal.renamed import Parameters, Renamed, renamed, signatur
 from course_utils.terminal.safe_zip import read_zip
 
 PACKAGE = Path(__file__).parent.parent  # course_utils
+SECTION = re.compile(r"^#+ (\d+\.\d+ .+?)\s*$", re.MULTILINE)  # a question's heading, numbered by the build
 DOWNLOADED = re.compile(rf"({HOMEWORK.pattern})( ?\(\d+\))?\.zip")  # browsers number what they download twice
 SKIPPED_TAGS = {"plot", "training"}  # cells that the graders leave out
 
@@ -32,6 +34,17 @@ class Asked:
     names: tuple[str, ...]
     in_words: bool  # free text, graded by a person
     wanted: Mapping[str, Parameters] = field(default_factory=dict)  # the parameters of its functions and classes
+    section: str = ""  # its number and title on the page: what ids do not tell
+
+    @property
+    def title(self) -> str:
+        """The question as tables call it: "q3_7 (3.8 The encoder layer)"."""
+        return titled(self.id, self.section)
+
+    @property
+    def numbered(self) -> str:
+        """The same in short: "q3_7 (3.8)"."""
+        return titled(self.id, self.section.partition(" ")[0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,14 +63,37 @@ class Original:
     def questions(self) -> tuple[Asked, ...]:
         """Everything that earns points, in the order of the notebook."""
         points = {cell.id.removeprefix(CHECK): cell.points for cell in self.notebook.cells if cell.points}
+        sections = self._sections()
         return tuple(
             Asked(
-                cell.id, points.get(cell.id, 0), cell.minutes, cell.defines, cell.kind == "markdown",
+                cell.id,
+                points.get(cell.id, 0),
+                cell.minutes,
+                cell.defines,
+                cell.kind == "markdown",
                 signatures(cell.statements),
+                sections[cell.id],
             )  # fmt: skip
             for cell in self.notebook.cells
             if QUESTION.fullmatch(cell.id)
         )
+
+    @cached_property
+    def owners(self) -> dict[str, str]:
+        """The question that is to define each name."""
+        return {name: question.id for question in reversed(self.questions) for name in question.names}
+
+    def _sections(self) -> dict[str, str]:
+        """The heading of each question: the last one above it that is no other question's."""
+        found: dict[str, str] = {}
+        section = ""
+        for cell in self.notebook.cells:
+            if QUESTION.fullmatch(cell.id):
+                found.setdefault(cell.id, section)
+                section = ""
+            elif cell.kind == "markdown":
+                section = (SECTION.findall(cell.source) or [section])[-1]
+        return found
 
     def renamed(self, question: Asked, notebook: Notebook) -> list[Renamed]:
         """What a question's cells define instead of names that nothing in the notebook answers, as graders see it."""

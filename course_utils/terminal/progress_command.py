@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from course_utils.terminal.check import run_checks
+from course_utils.terminal.check import Tell, run_checks
 from course_utils.terminal.find_work import Work
+from course_utils.terminal.originals import Asked
 from course_utils.terminal.results_table import QuestionRow, rows
 from course_utils.terminal.trained_model import trained_model
 
@@ -23,7 +24,10 @@ class Standing:
 
     def ids(self, *statuses: str) -> list[str]:
         """The questions of these statuses."""
-        return [row.question.id for row in self.rows if row.status in statuses]
+        return [question.id for question in self._of(*statuses)]
+
+    def _of(self, *statuses: str) -> list[Asked]:
+        return [row.question for row in self.rows if row.status in statuses]
 
     @property
     def minutes_left(self) -> float:
@@ -35,13 +39,18 @@ class Standing:
         words = len(self.rows) - coded
         lines = [
             f"{self.homework} ({self.notebook})",
-            _line("public checks pass", self.ids("passed"), coded),
-            _line("not right yet", self.ids("failed", "error"), coded),
-            _line("not answered", self.ids("not answered"), coded),
+            *_lines("public checks pass", self._of("passed"), coded),
+            *_lines("not right yet", self._of("failed", "error"), coded, open=True),
+            *_lines("not answered", self._of("not answered"), coded, open=True),
         ]
+        for row in self.rows:
+            if row.status == "waiting":
+                lines.append(f"  {row.question.title}: {row.found}")
+            elif row.status == "out of time":
+                lines.append(f"  {row.question.title}: out of time, so neither right nor wrong ({row.message})")
         if words:
-            lines.append(_line("in words: written", self.ids("written"), words))
-            lines.append(_line("in words: not written", self.ids("not written"), words))
+            lines += _lines("in words: written", self._of("written"), words)
+            lines += _lines("in words: not written", self._of("not written"), words, open=True)
         if self.model is not None:
             lines.append(f"  trained model: {self.model or 'it is there.'}")
         return "\n".join([*lines, f"  left: {duration(self.minutes_left)}"])
@@ -54,6 +63,10 @@ class Standing:
             "passed": self.ids("passed"),
             "not_right": self.ids("failed", "error"),
             "not_answered": self.ids("not answered"),
+            "waiting": {
+                row.question.id: row.report.waits_for for row in self.rows if row.report and row.report.waits_for
+            },
+            "out_of_time": self.ids("out of time"),
             "written": self.ids("written"),
             "not_written": self.ids("not written"),
             "points": sum(row.question.points for row in self.rows),
@@ -62,10 +75,10 @@ class Standing:
         }
 
 
-def standing(work: Work, limit: float) -> Standing:
+def standing(work: Work, limit: float, tell: Tell = lambda _: None) -> Standing:
     """Run the notebook's public checks and see where it stands."""
     questions = work.original.questions
-    checked = run_checks(work, [question.id for question in questions if not question.in_words], limit)
+    checked = run_checks(work, [question.id for question in questions if not question.in_words], limit, tell)
     model = trained_model(work)
     told = None if model is None else model.remark
     return Standing(work.homework, str(work.path), rows(work, checked, questions), told)
@@ -79,5 +92,9 @@ def duration(minutes: float) -> str:
     return f"about {hours} h {rest:02d} min" if hours else f"about {rest} minutes"
 
 
-def _line(what: str, ids: Sequence[str], of: int) -> str:
-    return f"  {what:<22} {len(ids):>2} of {of:<2}  {' '.join(ids)}".rstrip()
+def _lines(what: str, found: Sequence[Asked], of: int, open: bool = False) -> list[str]:
+    """How many there are, and which: in one line, or what is left to do by its title, each in a line of its own."""
+    first = f"  {what:<22} {len(found):>2} of {of:<2}"
+    if open:
+        return [first.rstrip(), *(f"      {question.title}" for question in found)]
+    return [f"{first}  {'  '.join(question.numbered for question in found)}".rstrip()]

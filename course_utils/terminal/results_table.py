@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from course_utils.explain.check_report import DECIDED, CheckReport
+from course_utils.explain.check_report import DECIDED, LABELS, CheckReport
 from course_utils.explain.outcomes import Status
-from course_utils.terminal.check import Checked, fault_of
+from course_utils.terminal.check import Checked, fault_of, is_late
 from course_utils.terminal.find_work import Work
 from course_utils.terminal.notebook_file import TEXT_STUB, Notebook
 from course_utils.terminal.originals import Asked
@@ -23,7 +23,7 @@ class QuestionRow:
     """One question: how it stands, and the first thing that is wrong."""
 
     question: Asked
-    status: Status | Literal["written", "not written"]
+    status: Status | Literal["waiting", "written", "not written"]
     found: str  # as in "3 of 4 ok"
     message: str = ""
     report: CheckReport | None = None
@@ -38,6 +38,7 @@ class QuestionRow:
         report = self.report or CheckReport(self.question.id, [])
         return {
             "question": self.question.id,
+            "section": self.question.section,
             "points": self.question.points,
             "minutes": self.question.minutes,
             "in_words": self.question.in_words,
@@ -63,7 +64,8 @@ def _with_renamed(row: QuestionRow, work: Work) -> QuestionRow:
 def table(rows: Sequence[QuestionRow], width: int) -> str:
     """The rows below a heading, messages cut to the width of the terminal."""
     cells = [("question", "worth", "public checks", "first message")]
-    cells += [(row.question.id, f"{row.question.points:g}", row.found, row.message) for row in rows]
+    widest = max(width // 3, NARROWEST)
+    cells += [(_cut(row.question.title, widest), f"{row.question.points:g}", row.found, row.message) for row in rows]
     a, b, c = (max(len(cell[i]) for cell in cells) for i in range(3))
     room = max(width - a - b - c - 6, NARROWEST)
     lines = (f"{id:{a}}  {points:>{b}}  {found:{c}}  {_cut(message, room)}" for id, points, found, message in cells)
@@ -72,7 +74,7 @@ def table(rows: Sequence[QuestionRow], width: int) -> str:
 
 def details(rows: Sequence[QuestionRow]) -> str:
     """For what was begun and is not right, exactly what `grader.check` says in the notebook."""
-    reports = [row.report for row in rows if row.report and row.report.status in ("failed", "error")]
+    reports = [row.report for row in rows if row.report and row.report.status in ("failed", "error", "out of time")]
     return "\n\n".join(map(repr, reports))
 
 
@@ -81,7 +83,9 @@ def verdict(rows: Sequence[QuestionRow], width: int) -> str:
     coded = [row for row in rows if not row.question.in_words]
     passed = [row for row in coded if row.done]
     lines = [f"{len(passed)} of {len(coded)} questions pass their public checks; {DECIDED}."]
-    topics = {row.question.id: row.report.hidden_topics for row in passed if row.report and row.report.hidden_topics}
+    if late := [row.question.title for row in coded if row.status == "out of time"]:
+        lines.append(f"Out of time, so neither right nor wrong: {', '.join(late)}.")
+    topics = {row.question.title: row.report.hidden_topics for row in passed if row.report and row.report.hidden_topics}
     if topics:
         lines.append("Hidden checks also cover:")
         for question, covered in topics.items():
@@ -99,15 +103,23 @@ def _row(question: Asked, notebook: Notebook, checked: Checked) -> QuestionRow:
     report = checked.reports[question.id]
     fault = "" if report.passed else fault_of(question.id, notebook, checked)
     if fault:
+        if is_late(question.id, notebook, checked):
+            return QuestionRow(question, "out of time", LABELS["out of time"], fault, report)
         return QuestionRow(question, "error", "cell fails", fault, report)
     first = next((outcome for outcome in report.outcomes if not outcome.passed), None)
-    found = report.summary.replace(" checks", "")
-    return QuestionRow(question, report.status, found, _first_message(first.message, found) if first else "", report)
+    found = LABELS["out of time"] if report.status == "out of time" else report.summary.replace(" checks", "")
+    return QuestionRow(
+        question,
+        "waiting" if report.waits_for else report.status,
+        found,
+        _first_message(first.message, found) if first else "",
+        report,
+    )
 
 
 def _first_message(message: str, found: str) -> str:
     """The message in one line; nothing where the column beside it says the same."""
-    return "" if found == "not answered yet" else " ".join(message.split())
+    return "" if found == LABELS["not answered"] or "waits for" in found else " ".join(message.split())
 
 
 def _cut(text: str, width: int) -> str:

@@ -13,6 +13,7 @@ from course_utils.terminal.find_work import Work
 from course_utils.terminal.notebook_file import CHECK, MAX_BYTES, TEXT_STUB, Cell, Notebook
 from course_utils.terminal.originals import SKIPPED_TAGS, Asked, Original
 from course_utils.terminal.refusals import Refusal
+from course_utils.terminal.safe_zip import read_zip
 from course_utils.terminal.start import write_whole
 from course_utils.terminal.trained_model import trained_model
 
@@ -26,10 +27,13 @@ class HandedIn:
     sizes: dict[str, int]
     warnings: list[str]
     unchanged: bool  # the very same zip was there before
+    kept: str = ""  # why nothing was written, and what is in the file that is there
 
     def __str__(self) -> str:
         lines = [f"{len(self.warnings)} to look at:"] if self.warnings else []
         lines += [f"  - {text}" for text in self.warnings]
+        if self.kept:
+            return "\n".join(lines)
         files = ", ".join(f"{name} ({size / 1000:.0f} kB)" for name, size in self.sizes.items())
         lines.append(f"{self.file} {'is already there, the same' if self.unchanged else 'is written'}. In it: {files}.")
         lines.append("Hand in this one file. What the public checks say of it: course check " + self.homework)
@@ -48,13 +52,43 @@ def hand_in(work: Work, out: Path | None, replace: bool) -> HandedIn:
         warnings += [model.remark] if model.remark else []
     content = _packed(files, work.path.stat().st_mtime)
     unchanged = target.is_file() and target.read_bytes() == content
-    if target.exists() and not unchanged and not (replace and target.is_file()):
-        what = "Add --replace to write it anew, or name" if target.is_file() else "Name"
-        raise Refusal(f"{target} is already there, and stays as it is. {what} another file with --out.")
-    if not unchanged:
+    kept = "" if unchanged or (replace and target.is_file()) else _in_the_way(target, work)
+    if not unchanged and not kept:
         write_whole(target, content)
     sizes = {name: len(data) for name, data in files.items()}
-    return HandedIn(work.homework, target, sizes, warnings, unchanged)
+    return HandedIn(work.homework, target, sizes, warnings, unchanged, kept)
+
+
+def _in_the_way(target: Path, work: Work) -> str:
+    """What is there already and stays as it is, and what who hands it in hands in; nothing where there is none."""
+    if not target.exists():
+        return ""
+    if not target.is_file():
+        return f"{target} is already there, and stays as it is. Name another file with --out."
+    told = f"{target} is already there, and stays as it is."
+    if (packed := _notebook_in(target, work)) is not None and packed != work.path.read_bytes():
+        saved, made = (_clock(path.stat().st_mtime) for path in (work.path, target))
+        if work.path.stat().st_mtime > target.stat().st_mtime:
+            told += f" Your notebook is newer (saved {saved}, the zip is of {made}): that zip hands in old work."
+        else:
+            told += (
+                f" It holds another notebook than the one that is here (the zip is of {made}, yours was saved {saved})."
+            )
+    elif packed is None:
+        told += f" It holds no {work.homework}.ipynb: it is no submission of this homework."
+    return f"{told} Add --replace to write it anew, or name another file with --out. Nothing was written."
+
+
+def _notebook_in(target: Path, work: Work) -> bytes | None:
+    """The notebook in a zip of before; None where there is none that can be read."""
+    try:
+        return read_zip(target, str(target)).get(f"{work.homework}.ipynb")
+    except (Refusal, OSError):
+        return None
+
+
+def _clock(when: float) -> str:
+    return time.strftime("%d %b %H:%M", time.localtime(when))
 
 
 def warnings_about(notebook: Notebook, original: Original) -> list[str]:

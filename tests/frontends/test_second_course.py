@@ -168,10 +168,10 @@ def test_a_check_in_the_notebook_works_without_torch(student: Path, no_torch: di
         "import sys\nassert sys.modules['torch'] is None\n"
     )
     said = run(sys.executable, "-c", program, cwd=student, **no_torch)
-    assert said.startswith("q1_1: not answered yet\n")
+    assert said.startswith("q1_1 (1.1 To the nearest centre): not answered yet\n")
     assert "The labels have shape [3], expected [10]" in said
     assert "Looks like over-points: Your minimum runs over the points" in said
-    assert "q1_1: all 3 checks ok" in said
+    assert "q1_1 (1.1 To the nearest centre): all 3 checks ok" in said
 
 
 def test_installed_it_checks_and_packs_without_torch(student: Path, no_torch: dict[str, str], tmp_path: Path) -> None:

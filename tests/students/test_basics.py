@@ -5,6 +5,7 @@ import random
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -79,6 +80,63 @@ def test_a_cell_waits_for_all_its_questions_when_a_name_is_missing(capsys):
     with after("q1_1", "q1_3", "q1_7", what="experiment"):
         softargmax(1)  # noqa: F821
     assert capsys.readouterr().out == "This experiment appears once q1_1, q1_3 and q1_7 are answered.\n"
+
+
+def test_a_cell_names_every_answer_that_is_missing_and_none_that_is_there(capsys):
+    env = {"after": after}
+    exec("def first(x): return x\n", env)
+    for question in ("q3_2", "q3_3", "q3_9"):
+        exec(f"def f_{question}(): raise NotImplementedError('{question}: write your answer here')", env)
+    method = "    def forward(self): raise NotImplementedError('q3_4: write your answer here')"
+    exec(f"class Layer:\n{method}", env)
+    exec("with after('q3_1', 'q3_2', 'q3_3', 'q3_4'):\n    first(f_q3_3())", env)
+    assert capsys.readouterr().out == "This picture appears once q3_2, q3_3 and q3_4 are answered.\n"
+    exec("with after('q3_1'):\n    f_q3_9()", env)
+    assert capsys.readouterr().out == "This picture appears once q3_9 is answered.\n"
+
+
+class Known:
+    """A grader that knows what questions define, and which of them pass."""
+
+    names = {"q1_1": ("softargmax",), "q1_7": ("attention",)}
+    passing = {"q1_1"}
+
+    def check(self, question, env):
+        return SimpleNamespace(passed=question in self.passing)
+
+
+CELL = compile("with after('q1_1', 'q1_7'):\n    result = attention(1)", "<cell>", "exec")
+
+
+@pytest.mark.parametrize(
+    ("answers", "told"),
+    [
+        ("softargmax = abs", "This picture appears once q1_7 is answered.\n"),
+        ("", "This picture appears once q1_1 and q1_7 are answered.\n"),
+        ("def attention(x): return softargmax(x)", "This picture appears once q1_1 is answered.\n"),
+    ],
+)
+def test_a_cell_waits_for_the_questions_whose_names_are_not_there(capsys, answers, told):
+    env = {"after": after, "grader": Known()}
+    exec(answers, env)
+    exec(CELL, env)
+    assert capsys.readouterr().out == told
+
+
+@pytest.mark.parametrize("wrong", ["return x[5]", "return [1][x]", "return sofmax(x)"])
+def test_above_an_error_that_a_wrong_answer_may_bring_its_question_is_named(capsys, wrong):
+    env = {"after": after, "grader": Known()}
+    exec(f"softargmax = abs\ndef attention(x): {wrong}", env)
+    with pytest.raises((IndexError, TypeError, NameError)):
+        exec(CELL, env)
+    told = capsys.readouterr().out
+    assert told.startswith(
+        'This picture needs q1_7, which does not pass its checks yet: grader.check("q1_7") tells more.'
+    )
+    env["grader"].passing = {"q1_1", "q1_7"}
+    with pytest.raises((IndexError, TypeError, NameError)):
+        exec(CELL, env)
+    assert capsys.readouterr().out == ""
 
 
 def test_a_cell_with_its_answers_runs_and_says_nothing(capsys):

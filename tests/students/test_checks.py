@@ -12,11 +12,13 @@ import torch
 from nbclient import NotebookClient
 
 from course_utils.explain import explainer
-from course_utils.explain.check_report import CheckReport
+from course_utils.explain.check_report import CheckReport, Overview
 from course_utils.explain.fingerprints import fingerprint
 from course_utils.explain.outcomes import CheckOutcome
 from course_utils.explain.sealed_prints import Catalogue, Mistake, pack, place_of, seal, unpack
 from course_utils.notebook.grader import Grader
+from course_utils.notebook.undefined import why_undefined
+from course_utils.terminal import originals
 
 TRANSPOSED = """
 def double(x):
@@ -61,6 +63,7 @@ def notebook(tmp_path, monkeypatch):
     """A folder with one question's checks, and a function that runs them against code like a notebook's."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("COURSE_GRADING", raising=False)
+    monkeypatch.setattr(originals, "PACKAGE", tmp_path / "course_utils")
     place = place_of("q1_1", "probe_two")
     mistakes = [
         Mistake("not-doubled", "You give x back.", {"probe_two": seal(fingerprint(2.0), place)}),
@@ -201,7 +204,84 @@ def test_an_answer_that_leans_on_an_unanswered_question_says_which(notebook):
     """)
     assert [o.status for o in report.outcomes] == ["passed", "not answered"]
     assert report.outcomes[1].message == "needs q1_0, which is not answered yet"
-    assert report.status == "not answered" and "1 of 2 checks ok" in repr(report)
+    assert report.status == "not answered" and "1 of 2 checks ok; waits for q1_0" in repr(report)
+    assert "[waits] Random numbers are doubled." in repr(report) and ">waits</span>" in report._repr_html_()
+
+
+def test_an_answer_that_cannot_be_tried_before_another_waits_for_it_and_does_not_count_as_unanswered(notebook):
+    report = notebook("""
+        def earlier(x): raise NotImplementedError("q1_0: something")
+        def double(x): return earlier(x)
+    """)
+    assert repr(report) == "q1_1: waits for q1_0" and report.waits_for == ["q1_0"]
+    overview = Overview("hw1_attention", [report])._repr_html_()
+    assert "waits for q1_0" in overview and "not answered yet" not in overview
+
+
+def handed_out(folder, *cells):
+    """A copy of a homework as a release has it: a heading and an answer cell for each (question, heading, code)."""
+    notes = []
+    for question, heading, code in cells:
+        notes.append(nbformat.v4.new_markdown_cell(f"### {heading}\n\nText."))
+        notes.append(nbformat.v4.new_code_cell(code, metadata={"nbgrader": {"grade_id": question}}))
+    (folder / "course_utils" / "originals").mkdir(parents=True)
+    with zipfile.ZipFile(folder / "course_utils" / "originals" / "hw1_attention.zip", "w") as archive:
+        archive.writestr("hw1_attention.ipynb", nbformat.writes(nbformat.v4.new_notebook(cells=notes)))
+
+
+EARLIER = "def earlier(x):\n    raise NotImplementedError('q1_0: something')"
+DOUBLE = "def double(x):\n    raise NotImplementedError('q1_1: write your answer here')"
+
+
+def test_the_section_stands_beside_the_id_and_a_name_that_is_not_there_is_told_as_its_question(notebook, tmp_path):
+    handed_out(tmp_path, ("q1_0", "1.1 Earlier", EARLIER), ("q1_1", "1.2 To `double`", DOUBLE))
+    assert repr(notebook("def double(x): return earlier(x)")) == "q1_1 (1.2 To `double`): waits for q1_0"
+    report = notebook("def double(x): return erlier(x)")  # which no question defines
+    assert report.status == "error" and "q1_1 (1.2 To `double`): 0 of 2 checks ok" in report._repr_html_()
+
+
+def test_check_all_goes_by_place_in_the_notebook(notebook, tmp_path):
+    handed_out(tmp_path, ("q1_10", "1.1 Ten", DOUBLE), ("q1_1", "1.2 One", DOUBLE))
+    for question in ("q1_10", "q1_2"):
+        (tmp_path / "tests" / f"{question}.py").write_text(FILE.replace("q1_1", question))
+    overview = eval("grader.check_all()", {"grader": Grader("hw1_attention")})
+    assert [line.split(":")[0] for line in repr(overview).splitlines()[1:]] == [
+        "  q1_10 (1.1 Ten)",
+        "  q1_1 (1.2 One)",
+        "  q1_2",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("cells", "words"),
+    [
+        (
+            ["def double(x):\n    return (2 * x"],
+            "is no Python, so nothing of it counts: SyntaxError: '(' was never closed (line 2",
+        ),
+        (["%%time\ndouble = = 2"], "is no Python, so nothing of it counts: SyntaxError: invalid syntax (line 2"),
+        (["def double(x=unknown):\n    return 2 * x"], "stopped before that was defined: the error stands below it"),
+        (["def double(x):\n    return (2 * x", DOUBLE], ""),
+        (["double(1)", "# def double(x)", DOUBLE], ""),
+        ([], ""),
+    ],
+)
+def test_why_a_name_is_not_defined_is_told_from_what_was_run(cells, words):
+    why = why_undefined(["double"], ["torch"], [*cells, "grader.check('q1_1')"])
+    assert (words in why and "`double`" in why) if words else why == ""
+
+
+def test_in_a_real_notebook_a_cell_that_is_no_python_is_not_called_unanswered(notebook, tmp_path):
+    handed_out(tmp_path, ("q1_1", "1.1 To double", DOUBLE))
+    cells = ["from course_utils import Grader\ngrader = Grader('hw1_attention')", "def double(x):\n    return (2 * x"]
+    cells += ["grader.check('q1_1')", "def double(x):\n    return 2 * x", "grader.check('q1_1')"]
+    node = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
+    resources = {"metadata": {"path": str(tmp_path)}}
+    NotebookClient(node, timeout=120, kernel_name="python3", allow_errors=True, resources=resources).execute()
+    told, after = (node.cells[place].outputs[0].data["text/plain"] for place in (2, 4))
+    assert told.startswith("q1_1 (1.1 To double): 0 of 2 checks ok\n  [error] Doubling 2 gives 4.")
+    assert "SyntaxError: '(' was never closed (line 2: return (2 * x)" in told and "not answered" not in told
+    assert after.startswith("q1_1 (1.1 To double): all 2 checks ok")
 
 
 def test_an_error_in_the_students_code_is_shown_with_its_line(notebook):
@@ -256,7 +336,8 @@ def test_a_real_notebook_shows_the_line_of_the_cell_in_html_and_text(notebook, t
     NotebookClient(node, timeout=120, kernel_name="python3", resources={"metadata": {"path": str(tmp_path)}}).execute()
     (output,) = node.cells[2].outputs
     assert "(line 2 of your cell: return x.no_such_thing)" in output.data["text/plain"]
-    assert output.data["text/html"].startswith("<section role='region' aria-label='q1_1: 0 of 2 checks ok'")
+    named = "q1_1 (1.1 Softargmax: choosing softly): 0 of 2 checks ok"
+    assert output.data["text/html"].startswith(f"<section role='region' aria-label='{named}'")
 
 
 def test_student_text_is_escaped_in_html(notebook):

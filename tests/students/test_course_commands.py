@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import io
 import json
+import os
 import stat
 import subprocess
 import sys
@@ -32,8 +33,8 @@ from course_utils.explain.sealed_prints import Catalogue, Mistake, pack, place_o
 from course_utils.hw4.tasks import SENTENCE_SIZES
 from course_utils.hw5.vision import SIZES, SMALL
 from course_utils.notebook.checkpoints import CheckpointForm, save_checkpoint
+from course_utils.terminal import check, originals, trained_model
 from course_utils.terminal import notebook_file as notebook
-from course_utils.terminal import originals, trained_model
 from course_utils.terminal import safe_zip as unpacking
 from course_utils.terminal import submit as handin
 from course_utils.terminal.check import Checked, run_checks
@@ -313,7 +314,79 @@ def test_the_rows_of_a_check_as_json(here: Path) -> None:
 def test_a_cell_without_an_end_is_stopped(here: Path) -> None:
     path = started(q9_1="while True:\n    pass")
     checked = run_checks(Work(path, HW), [], limit=0.5)
-    assert checked.faults[2] == "took longer than 0.5 seconds and was stopped"
+    assert checked.faults[2].startswith(
+        "it took longer than 0.5 seconds of the processor and was stopped; `--limit 2.5`"
+    )
+
+
+def test_what_runs_out_of_time_is_neither_wrong_nor_unanswered(here: Path, capsys: Any) -> None:
+    path = started(q9_1="def double(x):\n    while True: pass", q9_2="while True:\n    pass\ndef half(x): return x / 2")
+    capsys.readouterr()
+    assert main(["check", "hw9", "--limit", "0.5"]) == 1
+    told = capsys.readouterr()
+    table = [" ".join(line.split()) for line in told.out.splitlines()]
+    assert any(line.startswith("q9_1 60 out of time it took longer than 0.5 seconds") for line in table), table
+    assert any(line.startswith("q9_2 37 out of time cell 5 (q9_2): it took longer") for line in table), table
+    assert (
+        "It took longer than 0.5 seconds of the processor and was stopped; `--limit 2.5` gives it longer." in told.out
+    )
+    assert "Out of time, so neither right nor wrong: q9_1, q9_2." in told.out
+    assert "not answered" not in told.out
+    assert told.err.splitlines() == ["1 of 2  q9_1: out of time", "2 of 2  q9_2: out of time"]
+    found = standing(Work(path, HW), 0.5)
+    assert (found.ids("failed", "error", "not answered"), found.as_json()["out_of_time"]) == ([], ["q9_1", "q9_2"])
+    assert "q9_1: out of time, so neither right nor wrong (it took longer than 0.5 seconds of the processor" in str(
+        found
+    )
+
+
+def test_the_limit_is_the_processors_time_and_a_sleeper_has_more_by_the_clock(here: Path, monkeypatch: Any) -> None:
+    path = started(q9_1="import time\ntime.sleep(2)\ndef double(x): return 2 * x")
+    assert run_checks(Work(path, HW), ["q9_1"], limit=0.8).reports["q9_1"].passed
+    monkeypatch.setattr(check, "PATIENCE", 1)
+    monkeypatch.setattr(check, "FIRST", 100)
+    checked = run_checks(Work(path, HW), ["q9_1"], limit=0.8)
+    assert "seconds by the clock, in which it had 0 of the processor: it waits for something" in checked.faults[2]
+    (row,) = rows(Work(path, HW), checked, Work(path, HW).original.questions[:1])
+    assert row.status == "out of time"
+
+
+@pytest.mark.parametrize(
+    "earlier", [STUB.format("double", "q9_1"), "def double(x):\n    return (2 * x", "raise ValueError\ndouble = abs"]
+)
+def test_an_answer_that_leans_on_one_that_is_missing_waits_for_it(here: Path, capsys: Any, earlier: str) -> None:
+    path = started(q9_1=earlier, q9_2="def half(x):\n    return double(x) / 4")
+    capsys.readouterr()
+    assert main(["check", "hw9"]) == 1
+    assert "q9_2         37  waits for q9_1" in capsys.readouterr().out
+    found = standing(Work(path, HW), 60)
+    assert "  q9_2: waits for q9_1" in str(found) and found.as_json()["waiting"] == {"q9_2": ["q9_1"]}
+    assert "q9_2" not in found.ids("not answered", "failed", "error")
+
+
+def test_sections_stand_beside_ids_wherever_a_table_shows_them(here: Path, capsys: Any) -> None:
+    data = shipped()
+    headings = {
+        1: "## Doubling\n\n### 9.1 To double, and what comes of it",
+        5: "### 9.2 To halve",
+        8: "### 9.3 In words",
+    }
+    for place, text in headings.items():
+        data["cells"].insert(place, code(text) | {"cell_type": "markdown"})
+    (originals.PACKAGE / "originals" / f"{HW}.zip").write_bytes(
+        zipped(files() | {f"{HW}.ipynb": json.dumps(data).encode()})
+    )
+    path = started(q9_1="def double(x):\n    return x * 3", q9_2="def half(x): return x / 2")
+    capsys.readouterr()
+    assert main(["check", "hw9"]) == 1
+    told = capsys.readouterr()
+    assert "\nq9_1 (9.1 To double, an...     60  0 of 1 ok" in told.out and "\nq9_2 (9.2 To halve)" in told.out
+    assert "\nq9_1 (9.1 To double, and what comes of it): 0 of 1 checks ok\n" in told.out
+    assert "\n  q9_2 (9.2 To halve): large inputs, gradients" in told.out
+    assert "1 of 2  q9_1 (9.1 To double, and what comes of it): 0 of 1 checks ok\n2 of 2  q9_2 (9.2 To" in told.err
+    found = str(standing(Work(path, HW), 60))
+    assert "q9_2 (9.2)\n" in found and "      q9_1 (9.1 To double, and what comes of it)\n" in found
+    assert "      q9_3 (9.3 In words)\n" in found
 
 
 def test_help_comes_without_torch_and_every_command_has_an_example() -> None:
@@ -355,7 +428,15 @@ def test_a_zip_of_before_is_only_replaced_on_demand(here: Path, capsys: Any) -> 
     before = Path(f"{HW}-submission.zip").read_bytes()
     assert main(["submit", "hw9"]) == 0 and "already there, the same" in capsys.readouterr().out
     edit(path, {"q9_2": "def half(x): return x / 2"})
-    assert main(["submit", "hw9"]) == 2 and "Add --replace" in capsys.readouterr().err
+    os.utime(path, (2_000_000_000, 2_000_000_000))
+    assert main(["submit", "hw9"]) == 2
+    told = capsys.readouterr()
+    assert "Not answered yet: q9_3." in told.out and "Hand in" not in told.out and "Add --replace" in told.err
+    assert "Your notebook is newer (saved 18 May" in told.err and "that zip hands in old work." in told.err
+    os.utime(path, (10**9, 10**9))
+    assert main(["submit", "hw9", "--json"]) == 2
+    told = capsys.readouterr()
+    assert "holds another notebook than the one" in json.loads(told.out)["kept"] and "Nothing was written" in told.err
     assert Path(f"{HW}-submission.zip").read_bytes() == before
     assert main(["submit", "hw9", "--replace"]) == 0 and Path(f"{HW}-submission.zip").read_bytes() != before
     assert main(["submit", "hw9", "--out", "mine.tar"]) == 2 and main(["submit", "hw9", "--out", "a/b.zip"]) == 0
