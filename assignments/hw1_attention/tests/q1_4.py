@@ -43,7 +43,7 @@ def test_worked_numbers(luong_step):
 
 @explain.case
 def test_shapes_and_weights(luong_step, rng):
-    """h_tilde is [B, O] and within (-1, 1); the weights are [B, S] and each row sums to 1."""
+    """h_tilde is [B, E] and within (-1, 1); the weights are [B, S] and each row sums to 1."""
     # keeps: shapes
     query, keys = torch.randn(3, 4, generator=rng, dtype=F64), torch.randn(3, 5, 4, generator=rng, dtype=F64)
     W, W_f = torch.randn(4, 4, generator=rng, dtype=F64), torch.randn(6, 8, generator=rng, dtype=F64)

@@ -90,15 +90,17 @@ def test_against_torch(MultiHeadAttention):
 
 @explain.case
 def test_masks_against_torch(MultiHeadAttention):
-    """The same with padding that differs by row and by call, with causal=True, with both, without biases."""
+    """The same with padding by row and by call, with causal=True, with both (of one query too), without biases."""
     # keeps: agrees, padding, causal
+    both = {"key_padding_mask": PADDING, "causal": True}
     for bias in (True, False):
-        mha, inputs = _module(MultiHeadAttention, bias=bias), _inputs()
-        for options in ({"key_padding_mask": PADDING}, {"causal": True}, {"key_padding_mask": PADDING, "causal": True},
-                        {"key_padding_mask": PADDING.flip(0)}):
+        mha = _module(MultiHeadAttention, bias=bias)
+        for T, options in ((4, {"key_padding_mask": PADDING}), (4, {"causal": True}), (4, both), (1, both),
+                           (4, {"key_padding_mask": PADDING.flip(0)})):
+            inputs = _inputs(T=T)
             out, weights = _run(mha, *inputs, **options)
             expected = twin_attention(torch_twin(_weights(bias=bias), H), *inputs, **options)
-            told = " and ".join(options)
+            told = f"{' and '.join(options)}{' for a single query' if T == 1 else ''}"
             same(weights, expected[1], f"the weights with {told}")
             same(out, expected[0], f"the output with {told}")
 

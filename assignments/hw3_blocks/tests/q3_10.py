@@ -5,20 +5,13 @@
 from course_utils.checking.beside import run_beside
 from course_utils.checking.compare import check
 from course_utils.hw3.patients import BAR, ENOUGH, STEPS, WARD, accuracy, treat
-from course_utils.hw3.vital_signs import vital_signs
+from course_utils.hw3.vital_signs import trains_as_healthy, vital_signs
 from course_utils.notebook.grader import Explainer
 
 OK_FORMAT = False
 name = "q3_10"
 points = 13
 explain = Explainer("q3_10", globals(), rng="torch", hidden_topics=["healthy models", "signs of life", "mended"])
-
-SICK = {  # parts of the state that a mending may write, by patient: the rest was good
-    1: ("positions",),
-    3: ("fc.bias",),
-    8: ("norm",),
-    11: ("attn.", "fc", "head."),
-}
 
 
 def _signs(dead_transformer_fix, number, seed=0):
@@ -60,8 +53,7 @@ def test_good_weights_stay(dead_transformer_fix):
     """What was good in a patient comes back as it was."""
     # keeps: good-kept
     for number in WARD:
-        lost = [name for name in _signs(dead_transformer_fix, number)["written"]
-                if not any(part in name for part in SICK.get(number, ()))]
+        lost = _signs(dead_transformer_fix, number)["lost"]
         check(not lost, f"`{(lost or [''])[0]}` of patient {number} has changed, and nothing was wrong with it")
 
 
@@ -69,6 +61,8 @@ def test_good_weights_stay(dead_transformer_fix):
 def test_one_patient_trained(dead_transformer_fix):
     """Patient 1 learns the race after your mending."""
     # keeps: learns
+    if run_beside(trains_as_healthy, dead_transformer_fix, 1):
+        return  # as a healthy one learns
     for seed in (0, 1):  # the second only where the first run was unlucky
         reached = accuracy(run_beside(treat, dead_transformer_fix, 1, seed, STEPS, ENOUGH), 500)
         if reached >= BAR:

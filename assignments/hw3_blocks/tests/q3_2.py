@@ -80,7 +80,7 @@ def test_by_hand(layer_norm_backward, rng):
         raise Wrong("with autograd switched off your function fails: write the gradients out as formulas") from error
     for name, a, b in zip(("dx", "dgamma", "dbeta"), after, before, strict=True):
         same(a, b, f"{name} with autograd switched off")
-    check(_has_all_digits(layer_norm_backward, rng), "dx has lost digits: a formula in float64 has fifteen, and "
+    check(not _loses_digits(layer_norm_backward, rng), "dx has lost digits: a formula in float64 has fifteen, and "
           "differences have fewer, however they are taken", "finite-differences")
 
 
@@ -98,13 +98,13 @@ def test_against_autograd(layer_norm_backward, rng):
             same(a, leaf.grad, f"{name} for x of shape {[*lead, 5]}")
 
 
-def _has_all_digits(layer_norm_backward, rng):
-    """Whether dx, in units of its largest entry, is right to 1e-14."""
+def _loses_digits(layer_norm_backward, rng):
+    """Whether dx, in units of its largest entry, is nearly right, but not to 1e-14; a wrong formula is neither."""
     x, dy = (torch.randn(40, 6, generator=rng, dtype=F64) for _ in range(2))
     gamma, leaf = torch.randn(6, generator=rng, dtype=F64), x.clone().requires_grad_()
     torch.nn.functional.layer_norm(leaf, (6,), gamma, eps=0.3).backward(dy)
     error = (layer_norm_backward(dy, x, gamma, 0.3)[0] - leaf.grad).abs().max() / leaf.grad.abs().max()
-    return bool(error < 1e-14)
+    return bool(1e-14 <= error < 1e-3)
 
 
 @explain.case

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from course_utils.checking.beside import run_beside
-from course_utils.checking.compare import check, same, tensor
+from course_utils.checking.compare import check, same, same_as_yours, tensor
 from course_utils.instruments.torch_match import encoder_layer_state
 from course_utils.instruments.work import functions_called
 from course_utils.notebook.grader import Explainer
@@ -74,15 +74,26 @@ def test_padding(EncoderLayer):
     # keeps: padding
     x = _x()
     for norm_first, told in ((True, "pre-norm"), (False, "post-norm")):
+        layer = _mine(EncoderLayer, encoder_layer_state(_theirs(norm_first)), norm_first=norm_first)
+        for mask in (PADDING, PADDING.flip(0)):
+            got = tensor(layer(x, key_padding_mask=mask), "the output", x.shape, F64)
+            other = tensor(layer(x + 5 * mask[..., None], key_padding_mask=mask), "the output", x.shape, F64)
+            same_as_yours(other[~mask], got[~mask], f"the {told} output at the real positions, after a change in the "
+                          "padding", "before it")
+
+
+@explain.case
+def test_agrees_with_padding(EncoderLayer):
+    """With padding, too, the output at the real positions is that of torch's layer."""
+    # keeps: padding, agrees
+    x = _x()
+    for norm_first, told in ((True, "pre-norm"), (False, "post-norm")):
         theirs = _theirs(norm_first)
         layer = _mine(EncoderLayer, encoder_layer_state(theirs), norm_first=norm_first)
         for mask in (PADDING, PADDING.flip(0)):
-            got = tensor(layer(x, key_padding_mask=mask), "the output", x.shape, F64)
-            expected = theirs(x, src_key_padding_mask=mask)
-            same(got[~mask], expected[~mask], f"the {told} output at the real positions, row {int(mask[0].any()) ^ 1} "
-                 "being padded")
-            other = tensor(layer(x + 5 * mask[..., None], key_padding_mask=mask), "the output", x.shape, F64)
-            same(other[~mask], got[~mask], f"the {told} output at the real positions, after a change in the padding")
+            got, expected = layer(x, key_padding_mask=mask), theirs(x, src_key_padding_mask=mask)
+            same(tensor(got, "the output", x.shape, F64)[~mask], expected[~mask],
+                 f"the {told} output at the real positions, row {int(mask[0].any()) ^ 1} being padded")
 
 
 @explain.case

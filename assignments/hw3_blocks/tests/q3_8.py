@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from course_utils.checking.beside import run_beside
-from course_utils.checking.compare import check, same, tensor
+from course_utils.checking.compare import check, same, same_as_yours, tensor
 from course_utils.instruments.torch_match import decoder_layer_state
 from course_utils.instruments.work import functions_called
 from course_utils.notebook.grader import Explainer
@@ -84,13 +84,27 @@ def test_causal(DecoderLayer):
     other = x.clone()
     other[:, 2, 0] += 3
     after = tensor(layer(other, memory), "the output", x.shape, F64)
-    same(after[:, :2], before[:, :2], "the output before the changed token (self-attention is causal)")
+    same_as_yours(after[:, :2], before[:, :2], "the output before the changed token", "without the change")
     check((after[:, 3] - before[:, 3]).abs().max() > 1e-6, "a token does not move the output after it")
 
 
 @explain.case
 def test_memory_padding(DecoderLayer):
-    """Padding of the memory (True in the mask) is never looked at, the rest is; as many targets as sources or not."""
+    """Padding of the memory (True in the mask) is never looked at, for as many targets as sources or not."""
+    # keeps: memory-padding
+    for length in (T, S):
+        x, memory = _inputs(length)
+        for norm_first, told in ((True, "pre-norm"), (False, "post-norm")):
+            layer = _mine(DecoderLayer, decoder_layer_state(_theirs(norm_first)), norm_first=norm_first)
+            got = tensor(layer(x, memory, memory_padding_mask=PADDING), "the output", x.shape, F64)
+            other = layer(x, memory + 5 * PADDING[..., None], memory_padding_mask=PADDING)
+            same_as_yours(tensor(other, "the output", x.shape, F64), got, f"the {told} output after a change in the "
+                          "padding of the memory", "before it")
+
+
+@explain.case
+def test_agrees_with_memory_padding(DecoderLayer):
+    """With padding in the memory, too, the output is that of torch's layer: all that is no padding is looked at."""
     # keeps: memory-padding, only-padding
     for length in (T, S):
         x, memory = _inputs(length)
@@ -100,9 +114,6 @@ def test_memory_padding(DecoderLayer):
             got = tensor(layer(x, memory, memory_padding_mask=PADDING), "the output", x.shape, F64)
             same(got, _expected(theirs, x, memory, PADDING), f"the {told} output for {length} targets and {S} places "
                  "of memory, some of them padding")
-            other = layer(x, memory + 5 * PADDING[..., None], memory_padding_mask=PADDING)
-            same(tensor(other, "the output", x.shape, F64), got, f"the {told} output after a change in the padding of "
-                 "the memory")
 
 
 @explain.case

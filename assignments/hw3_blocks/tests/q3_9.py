@@ -5,7 +5,7 @@
 import torch
 
 from course_utils.checking.beside import run_beside
-from course_utils.checking.compare import check, same, tensor
+from course_utils.checking.compare import check, same_as_yours, tensor
 from course_utils.hw3.vital_signs import parameters_without_gradient
 from course_utils.notebook.grader import Explainer
 
@@ -56,8 +56,8 @@ def test_content_of_padding(EncoderClassifier):
     model, (ids, padding) = _model(EncoderClassifier), _batch()
     before = _run(model, ids, padding)
     other = (ids + 5) % VOCAB
-    same(_run(model, torch.where(padding, other, ids), padding), before, "the logits after a change in the padding (it "
-         "must be kept out of the attention and out of the read-out)", **CLOSE)
+    same_as_yours(_run(model, torch.where(padding, other, ids), padding), before, "the logits after a change in the "
+                  "padding (it must be kept out of the attention and out of the read-out)", "before it", **CLOSE)
     check((_run(model, other, padding) - before).abs().max() > 1e-4, "other tokens leave the logits as they are")
 
 
@@ -70,7 +70,7 @@ def test_amount_of_padding(EncoderClassifier):
     for row, length in enumerate(LENGTHS):
         alone = _run(model, ids[row : row + 1, :length])
         what = f"the logits of a sequence of {length} with {7 - length} of padding"
-        same(together[row : row + 1], alone, what, **CLOSE)
+        same_as_yours(together[row : row + 1], alone, what, "without padding", **CLOSE)
 
 
 @explain.case
