@@ -16,6 +16,7 @@ from course_utils.terminal.notebook_file import TEXT_STUB, Notebook
 from course_utils.terminal.originals import Asked
 
 NARROWEST = 20  # characters of a message
+READABLE = 44  # characters of a message for which titles of sections make room
 
 
 @dataclass(frozen=True)
@@ -62,14 +63,25 @@ def _with_renamed(row: QuestionRow, work: Work) -> QuestionRow:
 
 
 def table(rows: Sequence[QuestionRow], width: int) -> str:
-    """The rows below a heading, messages cut to the width of the terminal."""
+    """The rows below a heading, cut to the width of the terminal: first the titles of sections, then messages."""
     cells = [("question", "worth", "public checks", "first message")]
-    widest = max(width // 3, NARROWEST)
-    cells += [(_cut(row.question.title, widest), f"{row.question.points:g}", row.found, row.message) for row in rows]
-    a, b, c = (max(len(cell[i]) for cell in cells) for i in range(3))
+    cells += [(row.question.title, f"{row.question.points:g}", row.found, row.message) for row in rows]
+    a, b, c, d = (max(len(cell[i]) for cell in cells) for i in range(4))
+    short = max(len(row.question.numbered) for row in rows)
+    a = min(a, max(width - b - c - 6 - min(d, READABLE), short, len(cells[0][0])))
+    titles = [cells[0][0], *(_fitting(row.question, a) for row in rows)]
     room = max(width - a - b - c - 6, NARROWEST)
-    lines = (f"{id:{a}}  {points:>{b}}  {found:{c}}  {_cut(message, room)}" for id, points, found, message in cells)
+    lines = (
+        f"{title:{a}}  {points:>{b}}  {found:{c}}  {_cut(message, room)}"
+        for title, (_, points, found, message) in zip(titles, cells, strict=True)
+    )
     return "\n".join(line.rstrip() for line in lines)
+
+
+def _fitting(question: Asked, width: int) -> str:
+    """The question with as much of its section as there is room for, its number in any case."""
+    cut = _cut(question.title, width)
+    return cut if len(cut) > len(question.numbered) + len("...") else question.numbered
 
 
 def details(rows: Sequence[QuestionRow]) -> str:

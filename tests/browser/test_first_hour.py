@@ -35,7 +35,8 @@ def test_a_stub_is_told_politely_an_answer_turns_green_and_a_mistake_is_named(ho
     opened.run_all_above(question.id)
     opened.run(question.id)
     opened.run(check)
-    expect(opened.region(check)).to_have_text(f"{question.id}: {LABELS['not answered']}")
+    titled = f"{question.id} ({homework.sections[question.id]})"
+    expect(opened.region(check)).to_have_text(f"{titled}: {LABELS['not answered']}")
     keep("check_not_answered", opened.input(question.id), opened.output(check))
 
     for earlier in question.uses:

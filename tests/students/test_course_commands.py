@@ -41,7 +41,7 @@ from course_utils.terminal.check import Checked, run_checks
 from course_utils.terminal.find_work import Work
 from course_utils.terminal.main import main
 from course_utils.terminal.progress_command import standing
-from course_utils.terminal.results_table import rows
+from course_utils.terminal.results_table import rows, table
 
 HW = "hw9_tiny"
 STUB = 'def {0}(x):\n    """Do it."""\n    raise NotImplementedError("{1}: write your answer here")'
@@ -380,7 +380,12 @@ def test_sections_stand_beside_ids_wherever_a_table_shows_them(here: Path, capsy
     capsys.readouterr()
     assert main(["check", "hw9"]) == 1
     told = capsys.readouterr()
-    assert "\nq9_1 (9.1 To double, an...     60  0 of 1 ok" in told.out and "\nq9_2 (9.2 To halve)" in told.out
+    assert "\nq9_1 (9.1 To doub" in told.out and "\nq9_2 (9.2 To halve)" in told.out
+    assert "double(4) is 12, expected 8\n" in told.out
+    work = Work(path, HW)
+    late = Checked({q: CheckReport(q, [CheckOutcome("failed", "", "long " * 30)]) for q in ("q9_1", "q9_2")})
+    found = table(rows(work, late, work.original.questions[:2]), 80).splitlines()
+    assert found[1].startswith("q9_1 (9.1)  ") and found[1].endswith("long...") and max(map(len, found)) == 80
     assert "\nq9_1 (9.1 To double, and what comes of it): 0 of 1 checks ok\n" in told.out
     assert "\n  q9_2 (9.2 To halve): large inputs, gradients" in told.out
     assert "1 of 2  q9_1 (9.1 To double, and what comes of it): 0 of 1 checks ok\n2 of 2  q9_2 (9.2 To" in told.err
