@@ -127,6 +127,7 @@ def test_numbers_are_written_into_headings_and_references(tiny: Path) -> None:
     assert any(text.startswith("## 9.2 Half\nUndo 9.1: return half") for text in texts)
     assert any("hint: look at 9.1." in text for text in texts)
     assert homework.titles == {"q9_1": "Twice", "q9_2": "Half"}
+    assert homework.sections == {"q9_1": "9.1 Twice", "q9_2": "9.2 Half"}
 
 
 def test_a_reference_reaches_other_homeworks(tiny: Path) -> None:

@@ -385,7 +385,7 @@ def test_sections_stand_beside_ids_wherever_a_table_shows_them(here: Path, capsy
     work = Work(path, HW)
     late = Checked({q: CheckReport(q, [CheckOutcome("failed", "", "long " * 30)]) for q in ("q9_1", "q9_2")})
     found = table(rows(work, late, work.original.questions[:2]), 80).splitlines()
-    assert found[1].startswith("q9_1 (9.1)  ") and found[1].endswith("long...") and max(map(len, found)) == 80
+    assert found[1].startswith("q9_1 (9.1)  ") and found[1].endswith(" l...") and max(map(len, found)) == 80
     assert "\nq9_1 (9.1 To double, and what comes of it): 0 of 1 checks ok\n" in told.out
     assert "\n  q9_2 (9.2 To halve): large inputs, gradients" in told.out
     assert "1 of 2  q9_1 (9.1 To double, and what comes of it): 0 of 1 checks ok\n2 of 2  q9_2 (9.2 To" in told.err
