@@ -554,9 +554,15 @@ def masks_for(architecture: str) -> dict[str, set[str]]:
 
 # %% [markdown]
 # The masks, and below each the attention that it makes of the same random scores: six tokens, of which the
-# last two are padding. Look at rows 4 and 5 of the third picture. They belong to padding, they look at real
-# tokens, and nobody will ever read what they found. And look at rows 0 to 3 of the second and third: they are
-# the same. That is the consequence.
+# last two are padding. Which rows of weights will be the same in the second and the third? And what do rows 4 and 5 of
+# the third look at?
+#
+# <details><summary>What we see</summary>
+#
+# Rows 0 to 3 are the same: that is the consequence. Rows 4 and 5 belong to padding, they look at real
+# tokens, and nobody will ever read what they found.
+#
+# </details>
 
 # %% tags=["plot"]
 with after("q2_3"):
@@ -858,10 +864,16 @@ def reach(attended: list[list[list[int]]]) -> set[int]:
 
 # %% [markdown]
 # Three layers, two heads, 27 positions. A row is a level of the stack, the output on top, the input at the
-# bottom; bright positions matter for output 0. If the heads look 1 and 2 places on in the last layer, 3 and 6
-# in the middle one, 9 and 18 in the first, then no effort is wasted, and the field is $3^3 = 27$: everything. If
-# all heads look at random, some of them meet. If both heads always look at the next position, the field grows
-# by one per layer.
+# bottom; bright positions matter for output 0. First the heads look 1 and 2 places on in the last layer, 3 and 6
+# in the middle one, 9 and 18 in the first; then all look at random; then both always at the next position. How many
+# inputs does the output hear in each case?
+#
+# <details><summary>What we see</summary>
+#
+# In the first no effort is wasted, and the field is $3^3 = 27$: everything. At random some heads meet. In the last the field
+# grows by one per layer.
+#
+# </details>
 
 # %% tags=["plot"]
 with after("q2_6"):
@@ -879,7 +891,7 @@ with after("q2_6"):
     plots.heatmaps(
         panels, rows=["output", "2", "1", "input"], xlabel="position", ylabel="after layer",
         title=f"Positions that reach output 0 (at most {receptive_field(2, layers)})",
-        alt="Three stacks: well spread heads reach all 27 inputs, random ones fewer, equal ones only four.",
+        alt="Three stacks of four levels by 27 positions, for heads well spread, at random and all equal: bright ones matter.",
     )
     random_sizes = [len(reach(torch.randint(N, (layers, N, 2), generator=rng).tolist())) for _ in range(1000)]
     print(f"at random, on average over 1000 stacks: {sum(random_sizes) / 1000:.1f} of {N} positions")

@@ -150,7 +150,8 @@ def bars(
             axes.bar_label(drawn, [format(height, numbers) for height in array(heights)], fontsize=9)
     axes.set_xticks(places, [str(label) for label in labels])
     if sum(2 + max(map(len, str(label).split("\n"))) for label in labels) > LONGEST:
-        axes.tick_params(axis="x", rotation=45)
+        for label in axes.get_xticklabels():
+            label.set(rotation=45, ha="right", rotation_mode="anchor")
     axes.set_yscale("log" if logy else "linear")
     if any(series):
         figure.legend(loc="outside right upper")  # inside, it would cover a bar
