@@ -5,7 +5,7 @@
 import torch
 
 from course_utils.checking.beside import run_beside
-from course_utils.checking.compare import check, same, tensor
+from course_utils.checking.compare import check, same, same_as_yours, tensor
 from course_utils.instruments.slopes import slopes
 from course_utils.notebook.grader import Explainer
 
@@ -102,7 +102,7 @@ def test_real_tokens_alone(MAPHead):
     got = _run(head, x, PADDING)
     for row in range(3):
         alone = _run(head, x[row : row + 1, ~PADDING[row]])
-        same(got[row : row + 1], alone, f"the output of row {row} with padding, against its real tokens alone")
+        same_as_yours(got[row : row + 1], alone, f"the output of row {row} with padding", "of its real tokens alone")
 
 
 @explain.case

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from course_utils.checking.beside import run_beside
-from course_utils.checking.compare import check, same, tensor
+from course_utils.checking.compare import check, same, same_as_yours, tensor
 from course_utils.hw5.attention_runs import audible, head_weights, look_and_leave
 from course_utils.notebook.grader import Explainer
 
@@ -111,11 +111,13 @@ def test_rollout_of_heads(attention_rollout):
     layers = _layers(3)
     mean = [layer.mean(1, keepdim=True) for layer in layers]
     same(attention_rollout(layers), attention_rollout(mean), "the rollout of three heads, against that of their mean")
-    same(attention_rollout([layer.flip(1) for layer in layers]), attention_rollout(layers), "heads in another order")
+    same_as_yours(attention_rollout([layer.flip(1) for layer in layers]), attention_rollout(layers),
+                  "heads in another order", "in theirs")
     A, B = mean[0][:, 0], mean[1][:, 0]
     eye = torch.eye(4, dtype=F64)
     same(attention_rollout(layers[:2]), ((B + eye) / 2 @ (A + eye) / 2)[:, 0], "row 0 of (A_2 + I) / 2 (A_1 + I) / 2")
-    same(attention_rollout([layer[1:] for layer in layers]), attention_rollout(layers)[1:], "one image without others")
+    same_as_yours(attention_rollout([layer[1:] for layer in layers]), attention_rollout(layers)[1:],
+                  "one image without others", "with them")
 
 
 @explain.case
