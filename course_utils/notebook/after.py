@@ -78,9 +78,9 @@ def _waiting(questions: Sequence[str], what: str) -> str:
 
 def _needs(questions: Sequence[str], what: str) -> str:
     checks = " and ".join(f'grader.check("{question}")' for question in questions)
-    verb, which = ("do", "their checks") if len(questions) > 1 else ("does", "its checks")
+    verb, which, tell = ("do", "their checks", "tell") if len(questions) > 1 else ("does", "its checks", "tells")
     return (
-        f"This {what} needs {_listed(questions)}, which {verb} not pass {which} yet: {checks} tells more. "
+        f"This {what} needs {_listed(questions)}, which {verb} not pass {which} yet: {checks} {tell} more. "
         "The error below may come from there."
     )
 
