@@ -833,9 +833,10 @@ def stack_gradients(depth: int, norm_first: bool, seed: int, D: int = 32) -> tup
 with after("q3_6", "q3_7"):
     depths, rows = [2, 4, 8, 16, 32], {}
     for norm_first, label in ((True, "pre-norm"), (False, "post-norm")):
-        sizes = torch.tensor([[stack_gradients(depth, norm_first, seed) for seed in range(8)] for depth in depths])
-        rows[f"{label}, last layer"] = sizes.mean(1)[:, 1]
-        rows[f"{label}, first layer"] = sizes.mean(1)[:, 0]
+        seeds = progress(range(8), label=label)
+        sizes = torch.tensor([[stack_gradients(depth, norm_first, seed) for depth in depths] for seed in seeds])
+        rows[f"{label}, last layer"] = sizes.mean(0)[:, 1]
+        rows[f"{label}, first layer"] = sizes.mean(0)[:, 0]
     plots.curves(
         depths, rows, "layers in the stack", "gradient of fc2", "Who hears the loss, before training? (mean of 8 seeds)",
         logx=True, logy=True, marks=True,

@@ -5,7 +5,7 @@
 import torch
 
 from course_utils.checking.beside import run_beside
-from course_utils.checking.compare import check, same, tensor
+from course_utils.checking.compare import check, same, same_as_yours, tensor
 from course_utils.hw4.decoding_weights import lively_weights, put_weights
 from course_utils.instruments.elsewhere import kinds_inside, left_behind
 from course_utils.instruments.parts import gradient_norms, row_gradient
@@ -60,9 +60,9 @@ def test_encode_then_decode(Transformer):
     model = _model(Transformer)
     whole = _logits(model)
     steps = model.decode(TGT, model.encode(SRC, PADDING).detach(), PADDING)
-    same(tensor(steps, "decode's logits", whole.shape, F64).detach(), whole, "decode's logits, against forward's")
+    same_as_yours(tensor(steps, "decode's logits", whole.shape, F64).detach(), whole, "decode's logits", "in forward's")
     other = _logits(model, torch.where(PADDING, (SRC + 3) % SIZES[0], SRC))
-    same(other, whole, "the logits after a change in the source's padding")
+    same_as_yours(other, whole, "the logits after a change in the source's padding", "before it")
 
 
 @explain.case
@@ -91,7 +91,7 @@ def test_without_a_mask(Transformer):
     ids = torch.tensor([[0, 3, 2], [1, 1, 3]])
     long = _logits(other, ids, torch.tensor([[0, 5, 4, 1], [2, 3, 5, 0]]), None, 6)
     short = _logits(other, ids, torch.tensor([[0, 5], [2, 3]]), None, 6)
-    same(long[:, :2], short, "the first two steps of four, against two steps alone")
+    same_as_yours(long[:, :2], short, "the first two steps of four", "of two steps alone")
 
 
 @explain.case
