@@ -74,7 +74,7 @@ def test_special_tokens(mask_tokens):
 
 @explain.case
 def test_rates(mask_tokens):
-    """About 15 percent are chosen; of these about 80 percent are masked, 10 become another word, 10 stay."""
+    """About 15 percent are chosen; of these, each by itself, 80 percent are masked, 10 become another word, 10 stay."""
     # keeps: rate, fates, stays
     ids = torch.randint(4, 17, (200, 100), generator=torch.Generator().manual_seed(5))
     inputs, labels = _masked(mask_tokens, ids, p=None)
@@ -84,6 +84,10 @@ def test_rates(mask_tokens):
     masks, stay = ((x[chosen]).double().mean().item() for x in (inputs == MASK_ID, inputs == ids))
     check(0.74 < masks < 0.86, f"{masks:.1%} of the chosen positions are masked, expected about 80%")
     check(0.06 < stay < 0.15, f"{stay:.1%} of the chosen positions stay, expected about 10%")
+    masks = _masked(mask_tokens, ids, p=1.0)[0] == MASK_ID
+    both, alone = (x.double().mean().item() for x in (masks[::2] & masks[1::2], masks))
+    check(abs(both - alone**2) < 0.05, f"two positions, one below the other, are both masked in {both:.1%} of cases, "
+          f"where one alone is in {alone:.1%}: draw the fate of each position by itself")
 
 
 @explain.case

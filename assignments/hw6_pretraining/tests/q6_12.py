@@ -5,7 +5,7 @@
 import torch
 
 from course_utils.checking.beside import run_beside
-from course_utils.checking.compare import check, same, tensor
+from course_utils.checking.compare import check, same, same_as_yours, tensor
 from course_utils.hw6.fine_tuning import around, seeded_alike, trained_parts, updates
 from course_utils.notebook.grader import Explainer
 
@@ -81,17 +81,13 @@ def test_padding(fine_tune, BERT):
     (ids, segments, padding), labels = _examples()
     model = fine_tune(_bert(BERT), (ids, segments, padding), labels, 3, steps=4)
     before = model(ids, segments, padding)
-    same(
-        model(ids.masked_fill(padding, 11), segments, padding),
-        before,
-        "the logits after a change in the padding",
-        atol=1e-5,
-    )
+    other = model(ids.masked_fill(padding, 11), segments, padding)
+    same_as_yours(other, before, "the logits after a change in the padding", "before it", atol=1e-5)
     more = [
         torch.cat([x, fill[:, :1]], 1)
         for x, fill in ((ids, ids), (segments, segments), (padding, padding[:, :1] | True))
     ]
-    same(model(*more), before, "the logits with more padding", atol=1e-5)
+    same_as_yours(model(*more), before, "the logits with more padding", "with less", atol=1e-5)
 
 
 @explain.case

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 
 from course_utils.checking.beside import run_beside
-from course_utils.checking.compare import check, same, tensor
+from course_utils.checking.compare import check, same, same_as_yours, tensor
 from course_utils.checking.raises import expect_value_error
 from course_utils.instruments.slopes import slopes
 from course_utils.notebook.grader import Explainer
@@ -209,10 +209,10 @@ def test_padding(BERT):
     before = model(IDS, SEGMENTS, PADDING)
     other = IDS.masked_fill(PADDING, 4)
     after = model(other, SEGMENTS, PADDING)
-    same(after[0][~PADDING], before[0][~PADDING], "the word logits after a change in the padding")
-    same(after[1], before[1], "the pair logits after a change in the padding")
+    same_as_yours(after[0][~PADDING], before[0][~PADDING], "the word logits after a change in the padding", "before it")
+    same_as_yours(after[1], before[1], "the pair logits after a change in the padding", "before it")
     short = model(IDS[1:, :5], SEGMENTS[1:, :5], None)
-    same(short[1], before[1][1:], "the pair logits without the padding")
+    same_as_yours(short[1], before[1][1:], "the pair logits without the padding", "with it")
 
 
 @explain.case

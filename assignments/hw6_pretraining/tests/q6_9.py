@@ -6,7 +6,7 @@ import math
 
 import torch
 
-from course_utils.checking.compare import check, same, tensor
+from course_utils.checking.compare import check, same, same_as_yours, tensor
 from course_utils.checking.raises import expect_value_error
 from course_utils.notebook.grader import Explainer
 
@@ -84,7 +84,8 @@ def test_rows(next_probabilities):
     rows = torch.stack([HALVES, HALVES.flip(0), torch.zeros_like(HALVES), 3 * HALVES])
     for options in ({"top_p": 0.7}, {"top_k": 2}, {"temperature": 0.0}, {"temperature": 2.0, "top_k": 3, "top_p": 0.8}):
         alone = torch.stack([next_probabilities(row, **options) for row in rows])
-        same(next_probabilities(rows, **options), alone, f"the result of four rows with {options}, against each alone")
+        same_as_yours(next_probabilities(rows, **options), alone, f"the result of four rows with {options}",
+                      "of each alone")
 
 
 @explain.case
