@@ -143,7 +143,7 @@ def test_no_differences(softmax_jacobian, watch, rng):
     far[3:] += 0.3 * torch.rand(4, generator=rng, dtype=F64)
     z = torch.cat([torch.zeros(1, dtype=F64), far, -2 - 28 * torch.rand(n - 8, generator=rng, dtype=F64)])
     z = z[torch.randperm(n, generator=rng)]
-    reads = 64 * n  # loops over Python numbers are right, too
+    reads = 64 * n * n  # loops over Python numbers are right, too
     seen = watched(watch, softmax_jacobian, z, mistake="finite-differences", reads=reads)
     J = tensor(seen.value, "the Jacobian", (n, n), F64)
     y, off = torch.softmax(z, -1), ~torch.eye(n, dtype=torch.bool)
