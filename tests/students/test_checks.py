@@ -5,12 +5,14 @@ import subprocess
 import sys
 import textwrap
 import zipfile
+from pathlib import Path
 
 import nbformat
 import pytest
 import torch
 from nbclient import NotebookClient
 
+import course_utils
 from course_utils.explain import explainer
 from course_utils.explain.check_report import CheckReport, Overview
 from course_utils.explain.fingerprints import fingerprint
@@ -271,12 +273,13 @@ def test_why_a_name_is_not_defined_is_told_from_what_was_run(cells, words):
     assert (words in why and "`double`" in why) if words else why == ""
 
 
-def test_in_a_real_notebook_a_cell_that_is_no_python_is_not_called_unanswered(notebook, tmp_path):
+def test_in_a_real_notebook_a_cell_that_is_no_python_is_not_called_unanswered(notebook, monkeypatch, tmp_path):
     handed_out(tmp_path, ("q1_1", "1.1 To double", DOUBLE))
     cells = ["from course_utils import Grader\ngrader = Grader('hw1_attention')", "def double(x):\n    return (2 * x"]
     cells += ["grader.check('q1_1')", "def double(x):\n    return 2 * x", "grader.check('q1_1')"]
     node = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
     resources = {"metadata": {"path": str(tmp_path)}}
+    monkeypatch.setenv("PYTHONPATH", str(Path(course_utils.__file__).parents[1]))  # the copy beside it has no modules
     NotebookClient(node, timeout=120, kernel_name="python3", allow_errors=True, resources=resources).execute()
     told, after = (node.cells[place].outputs[0].data["text/plain"] for place in (2, 4))
     assert told.startswith("q1_1 (1.1 To double): 0 of 2 checks ok\n  [error] Doubling 2 gives 4.")
