@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import io
 import json
 import os
@@ -15,24 +14,16 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-import torch
-from safetensors.torch import save_file
-from torch import Tensor
 
 from autograder import answers, grade, submission
 from autograder.builder.release import release_files
 from autograder.grading.collect import collect
 from autograder.homework import read_homework
-from autograder.judge.local import reference_names
 from autograder.places import COURSE_UTILS
-from course_utils.data.everyday_words import vocabularies
 from course_utils.explain.check_report import CheckReport
 from course_utils.explain.fingerprints import fingerprint
 from course_utils.explain.outcomes import CheckOutcome
 from course_utils.explain.sealed_prints import Catalogue, Mistake, pack, place_of, seal
-from course_utils.hw4.tasks import SENTENCE_SIZES
-from course_utils.hw5.vision import SIZES, SMALL
-from course_utils.notebook.checkpoints import CheckpointForm, save_checkpoint
 from course_utils.terminal import check, originals, trained_model
 from course_utils.terminal import notebook_file as notebook
 from course_utils.terminal import safe_zip as unpacking
@@ -529,6 +520,11 @@ def test_a_trained_model_goes_along_where_it_is_asked_for(here: Path, capsys: An
 
 
 def test_a_trained_model_of_another_form_is_told_the_same_everywhere(here: Path, capsys: Any, monkeypatch: Any) -> None:
+    import torch  # the commands do without
+    from safetensors.torch import save_file
+
+    from course_utils.notebook.checkpoints import CheckpointForm
+
     path = started()
     form = CheckpointForm({"table.weight": (3, 2), "out.weight": (3, 2), "out.bias": (3,)}, largest=4000)
     monkeypatch.setattr(originals.Original, "checkpoint", f"{HW}.safetensors")
@@ -536,7 +532,7 @@ def test_a_trained_model_of_another_form_is_told_the_same_everywhere(here: Path,
     monkeypatch.setitem(trained_model.JUDGED, HW, ("q9_2", "hw9_model"))
     file, needed = path.parent / f"{HW}.safetensors", "q9_2 is judged by it; without it, by a short training run"
 
-    def told(tensors: dict[str, Tensor], **text: str) -> str:
+    def told(tensors: dict[str, torch.Tensor], **text: str) -> str:
         save_file(tensors, file, metadata=text)
         handed = handin.hand_in(Work(path, HW), None, replace=True)
         found = standing(Work(path, HW), 60).model or ""
@@ -572,30 +568,3 @@ def test_a_release_carries_its_original_with_points_minutes_and_names(name: str)
     assert found == [(a.id, a.points, a.minutes, a not in homework.questions) for a in homework.graded]
     assert [q.names for q in original.questions if q.names] == [question.names for question in homework.questions]
     assert bool(original.checkpoint) == (name == "hw4_translation")
-
-
-@pytest.mark.parametrize("name", ["hw4_translation", "hw5_vision", "hw6_pretraining"])
-def test_a_model_is_asked_for_where_a_question_is_judged_by_it(name: str) -> None:
-    original = originals.from_zip(release_files(name)[f"{name}/course_utils/originals/{name}.zip"], name)
-    assert bool(original.checkpoint) == (name in trained_model.JUDGED)
-    if original.checkpoint:
-        question, module = trained_model.JUDGED[name]
-        assert question in {asked.id for asked in original.questions}
-        assert hasattr(importlib.import_module(module), "checkpoint_form")
-
-
-@pytest.mark.parametrize(("name", "options"), [
-    ("hw4_translation", [{}]), ("hw5_vision", [{"pool": "cls"}, {"pool": "gap"}, {"pool": "map"}]),
-])  # fmt: skip
-def test_the_checkpoint_of_a_right_model_fits(name: str, options: list[dict[str, str]], tmp_path: Path) -> None:
-    parts = reference_names(read_homework(name))
-    for option in options:
-        if name == "hw4_translation":
-            model = parts.Transformer(*map(len, vocabularies()), **SENTENCE_SIZES)
-        else:
-            model = parts.ViT(**SIZES, **option)
-        save_checkpoint(tmp_path / "model.safetensors", model)
-        assert trained_model.trouble_with(tmp_path / "model.safetensors", name) == ""
-    other = parts.Transformer(50, 60, **SENTENCE_SIZES) if name == "hw4_translation" else parts.ViT(**SMALL)
-    save_checkpoint(tmp_path / "other.safetensors", other)
-    assert "does not fit" in trained_model.trouble_with(tmp_path / "other.safetensors", name)
