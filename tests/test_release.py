@@ -31,7 +31,7 @@ def test_untouched_it_runs_to_the_end_and_every_check_says_not_answered(
     headings = {line.lstrip("# ") for text in texts for line in text.splitlines() if line.startswith("#")}
     for question in read_homework(name).questions:
         section = re.fullmatch(rf"{question.id} \((.+)\): not answered yet", told[f"test_{question.id}"])
-        assert section and section[1] in headings
+        assert section and section[1] in headings, told[f"test_{question.id}"]
     assert sum("appears once" in text for text in told.values()) >= len(read_homework(name).questions) // 2
 
 

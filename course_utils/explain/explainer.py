@@ -24,7 +24,7 @@ from course_utils.explain.fingerprints import Fingerprint, run_probe
 from course_utils.explain.naming import diagnose
 from course_utils.explain.outcomes import CheckOutcome, Status, waiting
 from course_utils.explain.sealed_prints import FILE, Catalogue, Mistake, Unreadable, read_catalogue
-from course_utils.explain.stubs import is_stub, question_of
+from course_utils.explain.stubs import is_stub, question_of, stubbed
 
 SEED = 2024  # public checks draw the same inputs every time
 LONGEST = 600  # characters of a student's own error message
@@ -109,7 +109,7 @@ class Explainer:
         if error is None:
             return CheckOutcome("passed", sentence)
         if isinstance(error, NotAnswered) or is_stub(error):
-            return self._unanswered(sentence, error)
+            return self._unanswered(sentence, error, env)
         known = {mistake.label: mistake for mistake in self.mistakes}
         label = getattr(error, "mistake", None)
         mistake = known.get(label or "") or self._diagnose(test.__name__, env)
@@ -137,10 +137,11 @@ class Explainer:
             )
             return Catalogue("", [])
 
-    def _unanswered(self, sentence: str, error: Exception) -> CheckOutcome:
+    def _unanswered(self, sentence: str, error: Exception, env: Mapping[str, Any]) -> CheckOutcome:
         needed = question_of(error)
         if needed and needed != self.question:
-            return waiting(sentence, needed)
+            own = self.question in stubbed(env.values())  # then it is that which is missing first
+            return CheckOutcome("not answered", sentence, "not answered yet") if own else waiting(sentence, needed)
         detail = str(error).removeprefix(f"{self.question}:").strip()
         message = f"not answered yet: {detail}" if detail else "not answered yet"
         missing = error.missing if isinstance(error, _Undefined) else ""
