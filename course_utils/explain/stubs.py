@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from inspect import unwrap
 from types import CodeType, FunctionType
 
 QUESTION = re.compile(r"q\d+_\d+")
@@ -33,7 +34,8 @@ def stubbed(values: Iterable[object]) -> set[str]:
 def _codes(value: object) -> Iterator[CodeType]:
     """The code of a function, or of a class's own methods."""
     members = list(vars(value).values()) if isinstance(value, type) else [value]
-    return (member.__code__ for member in members if isinstance(member, FunctionType))
+    functions = (unwrap(member) for member in members if isinstance(member, FunctionType))  # below its decorators
+    return (function.__code__ for function in functions if isinstance(function, FunctionType))
 
 
 def _stub_in(code: CodeType) -> list[str]:

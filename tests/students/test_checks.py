@@ -220,6 +220,20 @@ def test_an_answer_that_cannot_be_tried_before_another_waits_for_it_and_does_not
     assert "waits for q1_0" in overview and "not answered yet" not in overview
 
 
+def test_a_question_that_was_not_begun_waits_for_none_whatever_stands_around_its_stub(notebook):
+    report = notebook("""
+        import functools
+        def earlier(x): raise NotImplementedError("q1_0: something")
+        def decorated(f):
+            @functools.wraps(f)
+            def call(x): return f(earlier(x))
+            return call
+        @decorated
+        def double(x): raise NotImplementedError("q1_1: write your answer here")
+    """)
+    assert repr(report) == "q1_1: not answered yet" and report.waits_for == []
+
+
 def handed_out(folder, *cells):
     """A copy of a homework as a release has it: a heading and an answer cell for each (question, heading, code)."""
     notes = []
